@@ -34,6 +34,7 @@ from topolane.kubernetes.inspection import Inspection, Where
 from topolane.kubernetes.machine import of_labels
 from topolane.kubernetes.objects import PLACEMENT, SIZE, Node, Pod
 from topolane.kubernetes.proofs import PROOF, Proofs, seal
+from topolane.kubernetes.room_apply import ClusterHost, RoomApplying
 from topolane.kubernetes.room_plan import Unit, Untouchable, make_plan, share_of, units_of
 from topolane.kubernetes.settings import Settings
 
@@ -585,14 +586,15 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     """Six groups on a rack each, and one of two racks that waits; its plan is in the file `plan`."""
     made = Cluster([*full(), *wide(8)])
     monkeypatch.setattr(room_apply, "inspect", made.look)
-    monkeypatch.setattr(room_apply, "PAUSE", 0.01)
+    monkeypatch.setattr(RoomApplying, "PAUSE", 0.01)
     (tmp_path / "plan").write_text(text_of(make_plan(made.look(), (), WAITS)))
     return made
 
 
 def carry_out(cluster: Any, folder: Path, seconds: float = 5, undo: bool = False) -> list[str]:
     said: list[str] = []
-    room_apply.apply(folder / "plan", cluster, Where(), seconds=seconds, undo=undo, tell=said.append)
+    host = ClusterHost(cluster, Where())
+    RoomApplying.apply(folder / "plan", host, seconds=seconds, undo=undo, tell=said.append)
     return said
 
 

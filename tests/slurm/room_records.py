@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from plugin_files import write_counters, write_jobs
 from topolane import Machine
+from topolane.cluster import applying
 from topolane.slurm import plugin_conf, plugin_state, requeueing
 from topolane.slurm.inspection import Inspection, Settings
 from topolane.slurm.records import Job, Node, Partition, Reservation, Snapshot
@@ -94,6 +95,8 @@ class Slurm:
             self.reserved[given["ReservationName"]] = Reservation(
                 given["ReservationName"], given["Nodes"], NOW, NOW + 9e9
             )
+        elif words[0] == "delete":
+            del self.reserved[given["ReservationName"]]
         elif words[0] == "requeue":
             self.change(words[1], nodes="", allocated="", state="PENDING", start=0.0, restarts=1)
         elif "JobId" in given:
@@ -111,7 +114,7 @@ class Slurm:
         """A module that carries out plans, and what it is made of, ask this Slurm."""
         monkeypatch.setattr(requeueing, "inspect", self.look)
         monkeypatch.setattr(requeueing, "scontrol", self.scontrol)
-        monkeypatch.setattr(requeueing.Applying, "PAUSE", 0.01)
+        monkeypatch.setattr(applying.Applying, "PAUSE", 0.01)
         monkeypatch.setattr(module, "scontrol", self.scontrol)
 
     def running(self) -> list[str]:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from room_records import FULL, NOW, TREE, Killed, Slurm, look_at, runs
 from topolane import InputError
+from topolane.cluster import applying
 from topolane.cluster.room_files import NoPlanError, NotAppliedError, journal_of, text_of
 from topolane.slurm import drain_apply, drain_plan, requeueing
 from topolane.slurm.drain_apply import DrainApplying
@@ -172,9 +173,9 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Slurm:
     return made
 
 
-def carry_out(state: Path, seconds: float = 5) -> list[str]:
+def carry_out(state: Path, seconds: float = 5, undo: bool = False) -> list[str]:
     said: list[str] = []
-    DrainApplying.apply(state / "plan", Settings(), seconds=seconds, tell=said.append)
+    DrainApplying.apply(state / "plan", Settings(), seconds=seconds, tell=said.append, undo=undo)
     return said
 
 
@@ -191,7 +192,7 @@ def test_a_death_at_any_change_leaves_what_apply_goes_on_with(slurm: Slurm, tmp_
     assert len(slurm.changes) == len(changes)
     assert all(made.startswith(wanted) for made, wanted in zip(slurm.changes, changes)), slurm.changes
     assert "Nodes=node[1-18] StartTime=2" in slurm.changes[0] and "Flags=MAINT," in slurm.changes[0]
-    assert carry_out(tmp_path) == ["The plan has been carried out already: nothing is changed."]
+    assert carry_out(tmp_path) == ["The plan has been carried out already, or given up: nothing is changed."]
 
 
 @pytest.mark.parametrize(
@@ -229,6 +230,20 @@ def test_another_reservation_of_that_name_is_left_alone(slurm: Slurm, tmp_path: 
     assert slurm.changes == ["requeue 2", "requeue 3"]
 
 
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_a_plan_that_was_begun_can_be_given_up(slurm: Slurm, tmp_path: Path, is_ours: bool) -> None:
+    """The reservation that it made is removed, and one that was there before stays. No other job is requeued."""
+    name = "topolane_drain_node1"
+    if not is_ours:
+        slurm.reserved[name] = Reservation(name, "node[1-24]", NOW, NOW + 9e9)
+    slurm.dies = (2 if is_ours else 1, False)
+    with pytest.raises(Killed):
+        carry_out(tmp_path)
+    slurm.dies = None
+    assert carry_out(tmp_path, undo=True)[-1] == "The plan is given up."
+    assert (name in slurm.reserved) is not is_ours and slurm.running() == ["1", "3", "4"]
+
+
 @pytest.mark.parametrize(("seconds", "is_enough"), [(2.5, True), (1.5, False)])
 def test_apply_waits_for_the_time_that_it_was_given(
     slurm: Slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, is_enough: bool
@@ -249,8 +264,8 @@ def test_apply_waits_for_the_time_that_it_was_given(
         return ""
 
     monkeypatch.setattr(requeueing, "scontrol", requeues)
-    monkeypatch.setattr(requeueing, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=pause))
-    monkeypatch.setattr(requeueing.Applying, "PAUSE", 1.0)
+    monkeypatch.setattr(applying, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=pause))
+    monkeypatch.setattr(applying.Applying, "PAUSE", 1.0)
     if is_enough:
         carry_out(tmp_path, seconds)
         assert clock == [103.0]

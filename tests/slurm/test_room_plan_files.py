@@ -288,9 +288,9 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Slurm:
     return made
 
 
-def carry_out(state: Path, seconds: float = 5) -> list[str]:
+def carry_out(state: Path, seconds: float = 5, undo: bool = False) -> list[str]:
     said: list[str] = []
-    RoomApplying.apply(state / "plan", Settings(), seconds=seconds, tell=said.append)
+    RoomApplying.apply(state / "plan", Settings(), seconds=seconds, tell=said.append, undo=undo)
     return said
 
 
@@ -311,7 +311,7 @@ def test_a_death_at_any_change_leaves_what_apply_goes_on_with(slurm: Slurm, tmp_
     assert deaths == 10 and carry_out(tmp_path)[-1] == "Job 9 runs on node[13-24]."
     assert len(slurm.changes) == len(CHANGES)
     assert all(made.startswith(wanted) for made, wanted in zip(slurm.changes, CHANGES)), slurm.changes
-    assert carry_out(tmp_path) == ["The plan has been carried out already: nothing is changed."]
+    assert carry_out(tmp_path) == ["The plan has been carried out already, or given up: nothing is changed."]
     assert len(slurm.changes) == len(CHANGES)
 
 
@@ -370,6 +370,22 @@ def test_a_job_that_does_not_start_keeps_its_reservation(slurm: Slurm, tmp_path:
     with pytest.raises(NotAppliedError, match="job 9 does not wait any more and does not run"):
         carry_out(tmp_path)
     assert not slurm.reserved and slurm.changes.count("requeue 3") == 1
+
+
+def test_a_plan_that_was_begun_can_be_given_up(slurm: Slurm, tmp_path: Path) -> None:
+    """The reservation is removed, the waiting job waits on without it, and no other job is requeued."""
+    assert carry_out(tmp_path, undo=True) == ["The plan is not being carried out: nothing is changed."]
+    slurm.dies = (CHANGES.index("requeue 4"), False)
+    with pytest.raises(Killed):
+        carry_out(tmp_path)
+    slurm.dies = None
+    assert carry_out(tmp_path, undo=True) == [
+        "The reservation topolane_room_9 ends.",
+        "The plan is given up.",
+    ]
+    assert not slurm.reserved and slurm.running() == ["1", "2", "4"]
+    assert next(job.reservation for job in slurm.jobs if job.number == "9") == ""
+    assert carry_out(tmp_path) == ["The plan has been carried out already, or given up: nothing is changed."]
 
 
 def test_a_journal_that_is_cut_short_or_of_another_plan(slurm: Slurm, tmp_path: Path) -> None:

@@ -12,11 +12,9 @@ import click
 from topolane import files, texts
 from topolane.cli.common import json_option, print_json
 from topolane.cli.k8s_common import cluster_options, connected, keys, machine_options
-from topolane.cli.room_common import no_room_is_reported, steps_printed
+from topolane.cli.room_common import bound, no_room_is_reported, steps_printed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from topolane._engine import Machine
     from topolane.kubernetes.room_plan import RoomPlan
 
@@ -110,12 +108,12 @@ def apply(
     true or the group has not started in time; the nodes are open again then.
     """
     with connected(kubeconfig, context) as cluster:
-        from topolane.kubernetes import room_apply
         from topolane.kubernetes.inspection import Where
+        from topolane.kubernetes.room_apply import ClusterHost, RoomApplying
 
-        where = Where(config, machine, keys(labels))
+        host = ClusterHost(cluster, Where(config, machine, keys(labels)))
         with steps_printed(as_json) as tell:
-            room_apply.apply(plan_file, cluster, where, seconds=timeout, undo=undo, tell=tell)
+            RoomApplying.apply(plan_file, host, seconds=timeout, undo=undo, tell=tell)
 
 
 def _print(found: RoomPlan, out: str | None, machine: Machine | None) -> None:
@@ -123,11 +121,12 @@ def _print(found: RoomPlan, out: str | None, machine: Machine | None) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from topolane.kubernetes.view import hostlist
     from topolane.units import clock, plural
 
     click.echo(
         texts.printable(
-            f"Group {found.group} gets {plural(len(found.nodes), 'node')} under {found.policy}: {_hosts(machine, found.nodes)}."
+            f"Group {found.group} gets {plural(len(found.nodes), 'node')} under {found.policy}: {hostlist(machine, found.nodes)}."
         )
     )
     if not found.evicted:
@@ -139,27 +138,11 @@ def _print(found: RoomPlan, out: str | None, machine: Machine | None) -> None:
             table.add_column(column, justify="right" if is_figure else "left", overflow="fold")
         for one in found.evicted:
             name = f"group {one.name}" if one.is_group else f"pod {one.name}"
-            nodes = _hosts(machine, [pod.node for pod in one.pods])
+            nodes = hostlist(machine, [pod.node for pod in one.pods])
             cells = (name, str(len(one.pods)), nodes, clock(one.since, found.time), f"{one.node_hours:,.2f}")
             table.add_row(*map(texts.printable, cells))
         width = None if sys.stdout.isatty() else 200
         Console(width=width, highlight=False, markup=False).print(table)
-        click.echo(f"That costs {found.node_hours:,.2f} node-hours in all; {_bound(found)}.")
+        click.echo(f"That costs {found.node_hours:,.2f} node-hours in all; {bound(found)}.")
     written = "" if out is None else f": `topolane k8s apply {out}` carries the plan out"
     click.echo(texts.printable(f"Nothing is changed{written}."))
-
-
-def _hosts(machine: Machine | None, names: Iterable[str]) -> str:
-    """Nodes as a hostlist; those that the machine does not have by their names."""
-    kept = sorted(set(names))
-    known = {name: None if machine is None else machine.node_named(name) for name in kept}
-    listed = (
-        [] if machine is None else [machine.hostlist([node for node in known.values() if node is not None])]
-    )
-    return ",".join([*filter(None, listed), *(name for name, node in known.items() if node is None)])
-
-
-def _bound(found: RoomPlan) -> str:
-    if found.node_hours <= found.least_node_hours * (1 + 1e-9) + 1e-6:
-        return "no plan costs less"
-    return f"no plan costs less than {found.least_node_hours:,.2f}"

@@ -13,6 +13,9 @@ from topolane import texts
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from topolane.kubernetes.room_plan import RoomPlan as KubernetesRoomPlan
+    from topolane.slurm.room_plan import RoomPlan
+
 
 @contextlib.contextmanager
 def no_room_is_reported() -> Iterator[None]:
@@ -54,3 +57,10 @@ def tell(sentence: str) -> None:
     """Prints what has been done, at once."""
     click.echo(texts.printable(sentence))
     sys.stdout.flush()
+
+
+def bound(found: RoomPlan | KubernetesRoomPlan) -> str:
+    """That no plan costs less, or how much less one could cost."""
+    if found.node_hours <= found.least_node_hours * (1 + 1e-9) + 1e-6:
+        return "no plan costs less"
+    return f"no plan costs less than {found.least_node_hours:,.2f}"

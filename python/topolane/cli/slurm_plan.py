@@ -12,7 +12,7 @@ import click
 from topolane import files, texts
 from topolane._engine import InputError
 from topolane.cli.common import json_option, print_json
-from topolane.cli.room_common import no_room_is_reported, steps_printed
+from topolane.cli.room_common import bound, no_room_is_reported, steps_printed
 from topolane.cli.slurm_status import look_options, settings_of
 
 if TYPE_CHECKING:
@@ -124,8 +124,13 @@ def plan(
     type=click.Path(path_type=Path, file_okay=False),
     help="The directory of the plugin's state [default: slurmctld's StateSaveLocation].",
 )
+@click.option(
+    "--undo",
+    is_flag=True,
+    help="Give up a plan that was begun: remove its reservation, requeue nothing more.",
+)
 @json_option
-def apply(plan_file: Path, timeout: float, state: Path | None, as_json: bool) -> None:
+def apply(plan_file: Path, timeout: float, state: Path | None, undo: bool, as_json: bool) -> None:
     """Carry out a plan of `topolane slurm plan --out`: requeue its jobs, and start the waiting job on the nodes of the plan.
 
     If the plan is no longer true, nothing is changed. A reservation keeps the nodes for the waiting job until it has started, or for
@@ -138,9 +143,10 @@ def apply(plan_file: Path, timeout: float, state: Path | None, as_json: bool) ->
     from topolane.slurm.inspection import Settings
     from topolane.slurm.room_apply import RoomApplying
 
-    applying = DrainApplying if kind_of(plan_file) == DrainPlan.FORMAT else RoomApplying
+    is_drain = kind_of(plan_file) == DrainPlan.FORMAT
+    applying: type[DrainApplying | RoomApplying] = DrainApplying if is_drain else RoomApplying
     with steps_printed(as_json) as tell:
-        applying.apply(plan_file, Settings(state), seconds=timeout, tell=tell)
+        applying.apply(plan_file, Settings(state), seconds=timeout, undo=undo, tell=tell)
 
 
 def _room(look: Inspection, job: str, kept: Untouchable) -> tuple[RoomPlan, list[str]]:
@@ -196,11 +202,5 @@ def _room_lines(found: RoomPlan) -> list[str]:
         lines.append("No job must be requeued for that: the nodes are free, and so are the links.")
     lines += [_requeue_line(one, found.time) for one in found.requeued]
     if found.requeued:
-        lines.append(f"That costs {found.node_hours:,.2f} node-hours in all; {_bound(found)}.")
+        lines.append(f"That costs {found.node_hours:,.2f} node-hours in all; {bound(found)}.")
     return lines
-
-
-def _bound(found: RoomPlan) -> str:
-    if found.node_hours <= found.least_node_hours * (1 + 1e-9) + 1e-6:
-        return "no plan costs less"
-    return f"no plan costs less than {found.least_node_hours:,.2f}"

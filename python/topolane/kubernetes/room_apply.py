@@ -6,17 +6,16 @@
    that a group goes whole, so that no pod by which its controller replaces one joins the pods that are still there.
 4. The group is placed by topolane-scheduler, and the taints are removed.
 
-Each step is in the journal before it is taken, and looks at the cluster before it changes anything. So after a crash `apply` goes on
-where it was, and no pod is evicted twice for one plan: a pod is known by its identity, not by its name.
+A pod is known by its identity, not by its name.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
-from topolane.cluster.room_files import BEGIN, DONE, Journal, NotAppliedError, alone, journal_of, sum_of
+from topolane.cluster.applying import Applying
+from topolane.cluster.room_files import BEGIN, DONE, Journal, NotAppliedError
 from topolane.kubernetes import room_plan
 from topolane.kubernetes.budgets import budgets
 from topolane.kubernetes.client import BudgetError, Cluster, ConflictError, NotFoundError
@@ -33,123 +32,78 @@ from topolane.kubernetes.room_holds import (
     tolerate,
     tolerates,
 )
-from topolane.kubernetes.room_plan import Evicted, EvictedPod, RoomPlan
+from topolane.kubernetes.room_plan import Evicted, RoomPlan
 from topolane.kubernetes.waiting import wait_reason
 from topolane.units import plural
 
 TOLERATE, HOLD, EVICT, FREE = "tolerate", "hold", "evict", "free"
-STEPS = (BEGIN, TOLERATE, HOLD, EVICT, FREE, DONE)
-PAUSE = 1.0
-"""Seconds between two looks at the cluster."""
 LISTED = 5
 """Names in a sentence."""
 
 
-def apply(
-    path: Path, cluster: Cluster, where: Where, *, seconds: float, undo: bool, tell: Callable[[str], None]
-) -> None:
-    """Carries out the plan in a file, or goes on with it.
+class ClusterHost(NamedTuple):
+    """The cluster of a plan, and where to look in it."""
 
-    seconds: how long to wait for pods to go, and for the group to be placed. undo: give the plan up instead. tell: gets a sentence
-    for each step. Raises NotAppliedError if the plan is no longer true (then nothing was changed) or if the group does not start
-    (then nothing is kept for it any more); InputError for bad input and if the API server refuses.
-    """
-    plan = room_plan.read(path)
-    with alone(path, "topolane k8s apply"):
-        journal = Journal(journal_of(path), sum_of(path), STEPS)
-        applying = _Applying(plan, journal, cluster, where, seconds, tell)
-        if undo:
-            applying.undo()
-        else:
-            applying.run()
+    cluster: Cluster
+    where: Where
 
 
-class _Applying:
+class RoomApplying(Applying[RoomPlan, ClusterHost, Inspection, Group]):
+    """Carries out a plan that makes room. It waits for pods to go, and for the group to be placed."""
+
+    COMMAND = "topolane k8s apply"
+    STEPS = (BEGIN, TOLERATE, HOLD, EVICT, FREE, DONE)
+    read = staticmethod(room_plan.read)
+
     def __init__(
-        self,
-        plan: RoomPlan,
-        journal: Journal,
-        cluster: Cluster,
-        where: Where,
-        seconds: float,
-        tell: Callable[[str], None],
+        self, plan: RoomPlan, journal: Journal, host: ClusterHost, seconds: float, tell: Callable[[str], None]
     ) -> None:
-        self.plan, self.journal, self.cluster, self.where, self.tell = plan, journal, cluster, where, tell
-        self.end = time.monotonic() + seconds
+        super().__init__(plan, journal, host, seconds, tell)
+        self.cluster = host.cluster
         self.blocked: dict[str, str] = {}
         """Why pods could not be evicted, by their names."""
 
-    def run(self) -> None:
-        plan = self.plan
-        if self.journal.has(DONE):
-            self.tell("The plan has been carried out already, or given up: nothing is changed.")
-            return
-        if self.journal.has(BEGIN):
-            self.tell(f"Going on with {self.journal.path}.")
-        else:
-            self._check()
-            self.journal.write(BEGIN)
-        look = self._look()
-        group, late = self._found(look), None
-        if group is not None and not self._is_bound(group):
-            self._hold(look, group)
-            group, late = self._evict_and_wait()
-        self._free()
-        self.journal.write(DONE)
-        if late is not None:
-            raise NotAppliedError(late)
-        if group is None:
-            raise NotAppliedError(f"group {plan.group} is not there any more: nothing is kept for it now")
-        self.tell(_where(group, plan))
+    def look(self) -> Inspection:
+        """The cluster now."""
+        return inspect(*self.host)
 
-    def undo(self) -> None:
-        """Keeps nothing for the group any longer, and evicts nothing more."""
-        if not self.journal.has(BEGIN) or self.journal.has(DONE):
-            self.tell("The plan is not being carried out: nothing is changed.")
-            return
-        self._free()
-        self.journal.write(DONE)
-        self.tell("The plan is given up.")
-
-    def _look(self) -> Inspection:
-        return inspect(self.cluster, self.where)
-
-    def _found(self, look: Inspection) -> Group | None:
+    def found(self, look: Inspection) -> Group | None:
         """The group that the plan is for. One of the same name none of whose pods were there is another one."""
         group = look.groups.get(self.plan.group)
         known = group is not None and any(pod.uid in self.plan.pods for pod in group.pods)
         return group if known else None
 
-    def _is_bound(self, group: Group) -> bool:
-        return len(group.placed) >= self.plan.size
+    def waits(self, look: Inspection, found: Group) -> bool:
+        """Whether some of its pods have no node."""
+        return len(found.placed) < self.plan.size
 
-    def _check(self) -> None:
-        """Raises NotAppliedError, with what has changed, if the plan is no longer true."""
-        look, plan = self._look(), self.plan
-        group, changed = self._found(look), []
+    def changed(self, look: Inspection) -> Iterator[str]:
+        """What is no longer as the plan says."""
+        is_true = True
+        for sentence in self._changed(look):
+            is_true = False
+            yield sentence
+        if is_true and (lost := room_plan.still_places(look, self.plan)):
+            yield lost
+
+    def _changed(self, look: Inspection) -> Iterator[str]:
+        plan, group = self.plan, self.found(look)
         if group is None or group.placed or len(group.pods) < plan.size:
-            changed.append(f"group {plan.group} does not wait any more")
+            yield f"group {plan.group} does not wait any more"
         there = {pod.uid: pod for pod in look.pods if pod.is_alive and not pod.is_ending}
         for each in plan.evicted:
             if any(pod.uid not in there or there[pod.uid].node != pod.node for pod in each.pods):
-                changed.append(f"{each.name} does not run where it did")
+                yield f"{each.name} does not run where it did"
             elif each.is_group and _identities(look, each.name) != {pod.uid for pod in each.pods}:
-                changed.append(f"group {each.name} has other pods")
+                yield f"group {each.name} has other pods"
         gone = [there[pod.uid] for each in plan.evicted for pod in each.pods if pod.uid in there]
         for budget in budgets(self.cluster):
             if (count := budget.counts(gone)) > budget.allowed:
-                changed.append(
-                    f"disruption budget {budget.name} allows {budget.allowed} of {count} evictions"
-                )
-        if not changed and (lost := room_plan.still_places(look, plan)):
-            changed.append(lost)
-        if changed:
-            raise NotAppliedError(
-                f"the plan is no longer true: {'; '.join(changed)}. Nothing is changed: make a new plan"
-            )
+                yield f"disruption budget {budget.name} allows {budget.allowed} of {count} evictions"
 
-    def _hold(self, look: Inspection, group: Group) -> None:
-        self._tolerate(group)
+    def hold(self, look: Inspection, found: Group) -> None:
+        """Keeps the nodes by taints, which its pods tolerate."""
+        self._tolerate(found)
         self.journal.write(HOLD)
         is_new = False
         for key, names in ((ROOM, self.plan.nodes), (LINKS, self.plan.beside)):
@@ -172,24 +126,11 @@ class _Applying:
             if not pod.node and not tolerates(pod, self.plan.group):
                 tolerate(self.cluster, pod, self.plan.group)
 
-    def _evict_and_wait(self) -> tuple[Group | None, str | None]:
-        """The group once it has nodes or is gone, or why it took too long."""
-        while True:
-            look = self._look()
-            group = self._found(look)
-            if group is None or self._is_bound(group):
-                return group, None
-            self._tolerate(group)
-            # A group some of whose pods have nodes is being bound: it needs nothing more.
-            left, evicted = ([], 0) if group.placed else self._evict(look)
-            if time.monotonic() > self.end and not evicted:
-                return group, self._too_late(group, left)
-            time.sleep(PAUSE)
-
-    def _evict(self, look: Inspection) -> tuple[list[EvictedPod], int]:
-        """Evicts what is still there. The pods that were, and how many of them were evicted now."""
-        there = {pod.uid: pod for pod in look.pods if pod.is_alive}
-        left, evicted = [pod for each in self.plan.evicted for pod in each.pods if pod.uid in there], 0
+    def disturb(self, look: Inspection, found: Group) -> bool:
+        """Evicts what is still there. A group some of whose pods have nodes is being bound: it needs nothing more."""
+        if found.placed:
+            return False
+        there, evicted = {pod.uid: pod for pod in look.pods if pod.is_alive}, 0
         for each in self.plan.evicted:
             waits = [pod for pod in each.pods if pod.uid in there and not there[pod.uid].is_ending]
             if not waits:
@@ -203,7 +144,7 @@ class _Applying:
             evicted += sum(gone)
             if is_new and all(gone):
                 self.tell(_sentence(each))
-        return left, evicted
+        return evicted > 0
 
     def _evicted(self, pod: Pod) -> bool:
         """Evicts a pod; False if a budget forbids it now."""
@@ -224,22 +165,25 @@ class _Applying:
         self.blocked.pop(name, None)
         return True
 
-    def _too_late(self, group: Group, left: list[EvictedPod]) -> str:
-        names = [pod.name for pod in left]
+    def too_late(self, look: Inspection, found: Group) -> str:
+        """Nothing is kept for the group any longer."""
+        there = {pod.uid for pod in look.pods if pod.is_alive}
+        pods = () if found.placed else (pod for each in self.plan.evicted for pod in each.pods)
+        names = [pod.name for pod in pods if pod.uid in there]
         more = "" if len(names) <= LISTED else f" and {len(names) - LISTED} more"
         if names:
             why = f"{plural(len(names), 'pod')} must go first: {', '.join(names[:LISTED])}{more}"
             why += "".join(f"; {said}" for said in sorted(set(self.blocked.values()))[:1])
         else:
-            why = f"the scheduler says: {wait_reason(group).words}"
+            why = f"the scheduler says: {wait_reason(found).words}"
         return (
             f"group {self.plan.group} has not started in time ({why.rstrip('.')}): nothing is kept for it now; "
             "make a new plan"
         )
 
-    def _free(self) -> None:
+    def free(self) -> None:
         """Keeps nothing for the group any longer."""
-        plan, look = self.plan, self._look()
+        plan, look = self.plan, self.look()
         kept = [
             name
             for name, node in look.nodes.items()
@@ -254,6 +198,14 @@ class _Applying:
         for name in kept:
             release(self.cluster, name, plan.group)
         self.tell(f"{plural(len(kept), 'node')} are open again.")
+
+    def outcome(self, found: Group | None) -> Iterator[str]:
+        """Where the group runs."""
+        if found is None:
+            raise NotAppliedError(
+                f"group {self.plan.group} is not there any more: nothing is kept for it now"
+            )
+        yield _where(found, self.plan)
 
 
 def _identities(look: Inspection, name: str) -> set[str]:

@@ -8,6 +8,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from topolane._engine import Machine
 from topolane.cluster.view import ISOLATED, NONE, SHARED, UNKNOWN, Refused, Running, View, Waiting
 from topolane.kubernetes.export import of_each_node
 from topolane.kubernetes.fit import fits, may_use
@@ -41,6 +42,15 @@ def view(look: Inspection, limits: Mapping[str, float | None] | None = None) -> 
     return _Filling(look, limits or {}).view()
 
 
+def hostlist(machine: Machine | None, names: Iterable[str]) -> str:
+    """Nodes as a hostlist; those that the machine lacks by their names."""
+    kept = sorted(set(names))
+    known = {name: None if machine is None else machine.node_named(name) for name in kept}
+    nodes = sorted(node for node in known.values() if node is not None)
+    listed = [machine.hostlist(nodes)] if machine is not None and nodes else []
+    return ",".join([*listed, *(name for name, node in known.items() if node is None)])
+
+
 class _Filling:
     def __init__(self, look: Inspection, limits: Mapping[str, float | None]) -> None:
         self._look, self._machine, self._limits = look, look.machine, limits
@@ -72,7 +82,7 @@ class _Filling:
             bandwidth_share=links.bandwidth_share if links else 1.0,
             share=self._counted(*of_each_node(job.placed, look.nodes)[0]),
             requeueable=job.first.owner is not None and job.first.group is not None,
-            hosts=self._hostlist(job.hosts, nodes),
+            hosts=hostlist(self._machine, job.hosts),
             ranks=tuple(job.hosts),
             slots=len(job.placed),
             size=job.size,
@@ -117,14 +127,6 @@ class _Filling:
         if number in self._look.isolated:
             return ISOLATED
         return UNKNOWN if number in self._look.closed else SHARED
-
-    def _hostlist(self, hosts: Sequence[str], nodes: Sequence[int]) -> str:
-        """Nodes as a hostlist; those that the machine lacks by their names."""
-        machine, names = self._machine, sorted(set(hosts))
-        if machine is None:
-            return ",".join(names)
-        listed = [machine.hostlist(list(nodes))] if nodes else []
-        return ",".join([*listed, *(name for name in names if machine.node_named(name) is None)])
 
     def _nodes(self) -> Iterator[tuple[int, str]]:
         machine = self._machine

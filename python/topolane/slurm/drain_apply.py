@@ -8,79 +8,64 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from functools import cached_property
 
 from topolane.cluster.clients.scontrol import scontrol
-from topolane.cluster.room_files import BEGIN, DONE, Journal, NotAppliedError
+from topolane.cluster.room_files import BEGIN, DONE, NotAppliedError
 from topolane.slurm import drain_plan
 from topolane.slurm.drain_plan import DrainPlan, is_over_by, jobs_on
-from topolane.slurm.inspection import Inspection, Settings, names_in
+from topolane.slurm.inspection import Inspection, names_in
 from topolane.slurm.records import Job, Reservation
-from topolane.slurm.requeueing import REQUEUE, Applying, snapshot_of
+from topolane.slurm.requeueing import REQUEUE, SlurmApplying, snapshot_of
 from topolane.units import clock
 
-RESERVE = "reserve"
+RESERVE, FREE = "reserve", "free"
 
 
-def reservation_of(plan: DrainPlan) -> str:
-    """The name of the plan's reservation: that of its first node."""
-    return f"topolane_drain_{names_in(plan.nodes)[0]}"
-
-
-class DrainApplying(Applying[DrainPlan]):
+class DrainApplying(SlurmApplying[DrainPlan, list[Job]]):
     """Carries out a plan that empties nodes. It waits for the requeued jobs to leave."""
 
-    STEPS = (BEGIN, RESERVE, REQUEUE, DONE)
+    STEPS = (BEGIN, RESERVE, REQUEUE, FREE, DONE)
     read = staticmethod(drain_plan.read)
 
-    def __init__(
-        self,
-        plan: DrainPlan,
-        journal: Journal,
-        settings: Settings,
-        seconds: float,
-        tell: Callable[[str], None],
-    ) -> None:
-        super().__init__(plan, journal, settings, seconds, tell)
-        self.name, self.nodes = reservation_of(plan), set(names_in(plan.nodes))
+    @cached_property
+    def nodes(self) -> list[str]:
+        """Those that are to be empty."""
+        return names_in(self.plan.nodes)
 
-    def check(self) -> None:
-        """Raises NotAppliedError, with what has changed, if the plan is no longer true."""
-        look = self.look()
-        changed = [
-            f"job {job.number} runs on {job.nodes} and does not end before {clock(self.plan.by, look.time)}"
-            for job in self._unplanned(look)
-        ]
-        changed += [
-            f"job {job.number} may not be requeued any more"
-            for job in self._in_the_way(look)
-            if not job.requeueable and self._is_planned(job)
-        ]
+    @property
+    def name(self) -> str:
+        """Of the reservation: that of the first node."""
+        return f"topolane_drain_{self.nodes[0]}"
+
+    def changed(self, look: Inspection) -> Iterator[str]:
+        """What is no longer as the plan says."""
+        for job in self._unplanned(look):
+            yield f"job {job.number} runs on {job.nodes} and does not end before {clock(self.plan.by, look.time)}"
+        for job in self._in_the_way(look):
+            if not job.requeueable and self._is_planned(job):
+                yield f"job {job.number} may not be requeued any more"
         kept = snapshot_of(look).reservations.get(self.name)
         if kept is not None and not self._serves(kept, look.time):
-            changed.append(f"there is another reservation {self.name} already")
-        if changed:
-            raise NotAppliedError(
-                f"the plan is no longer true: {'; '.join(changed)}. Nothing is changed: make a new plan"
-            )
+            yield f"there is another reservation {self.name} already"
 
-    def carry_out(self) -> None:
-        """All steps, up to `DONE`."""
-        self._reserve()
-        for each in self.plan.requeued:
-            self.requeue(each)
-        self._wait_until_gone()
-        self.journal.write(DONE)
-        left = jobs_on(self.look(), self.nodes)
-        self.tell(
-            f"{self.plan.nodes}: "
-            + ("no job runs there." if not left else f"what runs there ends in time: {_named(left)}.")
-        )
-        self.tell(f"After the maintenance: scontrol delete ReservationName={self.name}")
+    def found(self, look: Inspection) -> list[Job]:
+        """The jobs that must leave the nodes."""
+        requeued = {each.job for each in self.plan.requeued}
+        return self._unplanned(look) + [
+            job
+            for job in jobs_on(look, self.nodes)
+            if job.number in requeued and (job.state == "COMPLETING" or self._is_planned(job))
+        ]
 
-    def _reserve(self) -> None:
-        look = self.look()
-        if self.name in snapshot_of(look).reservations:
+    def waits(self, look: Inspection, found: list[Job]) -> bool:
+        """Whether the nodes are to be reserved yet, or some have jobs."""
+        return bool(found) or not self._is_reserved(look)
+
+    def hold(self, look: Inspection, found: list[Job]) -> None:
+        """Reserves the nodes for the maintenance."""
+        if self._is_reserved(look):
             return
         self.journal.write(RESERVE)
         is_later = self.plan.by > look.time
@@ -98,27 +83,38 @@ class DrainApplying(Applying[DrainPlan]):
         since = f"from {clock(self.plan.by, look.time)} on" if is_later else "from now on"
         self.tell(f"The reservation {self.name} keeps {self.plan.nodes} for maintenance {since}.")
 
-    def _wait_until_gone(self) -> None:
-        requeued = {each.job for each in self.plan.requeued}
-        while True:
-            look = self.look()
-            if others := self._unplanned(look):
-                raise NotAppliedError(
-                    f"{_named(others)} started after the plan was made and would not end in time: "
-                    f"the reservation {self.name} stays; make a new plan"
-                )
-            there = [
-                job
-                for job in jobs_on(look, self.nodes)
-                if job.number in requeued and (job.state == "COMPLETING" or self._is_planned(job))
-            ]
-            if not there:
-                return
-            if self.is_late():
-                raise NotAppliedError(
-                    f"{self.plan.nodes} still has {_named(there)}: "
-                    f"the reservation {self.name} stays; run `apply` again to go on"
-                )
+    def disturb(self, look: Inspection, found: list[Job]) -> bool:
+        """Requeues the jobs of the plan."""
+        if others := self._unplanned(look):
+            raise NotAppliedError(
+                f"{_named(others)} started after the plan was made and would not end in time: "
+                f"the reservation {self.name} stays; make a new plan"
+            )
+        return self.requeue(look, self.plan.requeued)
+
+    def too_late(self, look: Inspection, found: list[Job]) -> str:
+        """The reservation stays."""
+        raise NotAppliedError(
+            f"{self.plan.nodes} still has {_named(found)}: "
+            f"the reservation {self.name} stays; run `apply` again to go on"
+        )
+
+    def give_up(self) -> None:
+        """Removes the reservation, unless it was there before."""
+        if self.journal.has(RESERVE) and self._is_reserved(self.look()):
+            self.journal.write(FREE)
+            scontrol("delete", f"ReservationName={self.name}")
+            self.tell(f"The reservation {self.name} is removed.")
+
+    def outcome(self, found: list[Job] | None) -> Iterator[str]:
+        """What is left on the nodes. The reservation stays until the operator deletes it."""
+        left = jobs_on(self.look(), self.nodes)
+        what = f"what runs there ends in time: {_named(left)}" if left else "no job runs there"
+        yield f"{self.plan.nodes}: {what}."
+        yield f"After the maintenance: scontrol delete ReservationName={self.name}"
+
+    def _is_reserved(self, look: Inspection) -> bool:
+        return self.name in snapshot_of(look).reservations
 
     def _in_the_way(self, look: Inspection) -> list[Job]:
         """The jobs on the nodes that do not end in time."""
@@ -134,7 +130,9 @@ class DrainApplying(Applying[DrainPlan]):
 
     def _serves(self, kept: Reservation, now: float) -> bool:
         """Whether a reservation keeps the nodes as the plan wants it, for instance one of an earlier plan."""
-        return set(names_in(kept.nodes)) >= self.nodes and kept.start <= max(self.plan.by, now) < kept.end
+        return (
+            set(names_in(kept.nodes)) >= set(self.nodes) and kept.start <= max(self.plan.by, now) < kept.end
+        )
 
 
 def _named(jobs: list[Job]) -> str:

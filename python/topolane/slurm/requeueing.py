@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
-from typing import ClassVar, Generic, TypeVar
+from typing import TypeVar
 
 from topolane import texts
 from topolane._engine import InputError
 from topolane.cluster import room_files
+from topolane.cluster.applying import Applying
 from topolane.cluster.clients.scontrol import scontrol
-from topolane.cluster.room_files import BEGIN, DONE, Journal, alone, journal_of, sum_of
+from topolane.cluster.room_files import Journal
 from topolane.slurm.explain import tasks_named
 from topolane.slurm.inspection import Inspection, Settings, inspect, names_in
 from topolane.slurm.records import Job, Snapshot
 
 P = TypeVar("P")
+J = TypeVar("J")
 
 HOUR = 3600.0
 NUMBER = re.compile("[0-9]+(_[0-9]+)?")
@@ -117,87 +116,38 @@ def task(look: Inspection, number: str) -> Job | None:
     return next((job for job in tasks_named(look, number) if job.number == number), None)
 
 
-class Applying(ABC, Generic[P]):
-    """Executes a plan, with a journal next to it.
+class SlurmApplying(Applying[P, Settings, Inspection, J]):
+    """Carries out a plan that requeues jobs. A run of a job is known by its start and by how often it had been requeued."""
 
-    Each step is written to the journal before it is taken, and checks Slurm before it changes anything. So
-    after a crash the execution continues where it was, and no job is requeued twice for one plan: its start
-    and its number of requeues identify a run.
-    """
-
-    PAUSE = 1.0
-    """Seconds between two checks of Slurm."""
-    STEPS: ClassVar[Sequence[str]]
-    """The steps that the journal may contain."""
+    COMMAND = "topolane slurm apply"
 
     def __init__(
-        self, plan: P, journal: Journal, settings: Settings, seconds: float, tell: Callable[[str], None]
+        self, plan: P, journal: Journal, host: Settings, seconds: float, tell: Callable[[str], None]
     ) -> None:
-        self.plan, self.journal, self.settings, self.tell = plan, journal, settings, tell
-        self.end = time.monotonic() + seconds
-
-    @classmethod
-    def apply(cls, path: Path, settings: Settings, *, seconds: float, tell: Callable[[str], None]) -> None:
-        """Executes the plan in a file, or continues it.
-
-        seconds: how long to wait for Slurm. tell: called with a sentence for each step. Raises
-        NotAppliedError if the plan no longer fits Slurm's state (then nothing was changed) or if an awaited
-        event does not happen; InputError for bad input and if Slurm refuses a step.
-        """
-        plan = cls.read(path)
-        with alone(path, "topolane slurm apply"):
-            journal = Journal(journal_of(path), sum_of(path), cls.STEPS)
-            cls(plan, journal, settings, seconds, tell).run()
-
-    def run(self) -> None:
-        """Executes the plan, or continues it. Raises NotAppliedError if that fails, InputError if Slurm
-        refuses a step.
-        """
-        if self.journal.has(DONE):
-            self.tell("The plan has been carried out already: nothing is changed.")
-            return
-        if self.journal.has(BEGIN):
-            self.tell(f"Going on with {self.journal.path}.")
-        else:
-            self.check()
-            self.journal.write(BEGIN)
-        self.carry_out()
-
-    @staticmethod
-    @abstractmethod
-    def read(path: Path) -> P:
-        """Reads the plan in a file. Raises InputError."""
-
-    @abstractmethod
-    def check(self) -> None:
-        """Raises NotAppliedError, saying what has changed, if the plan no longer fits Slurm's state."""
-
-    @abstractmethod
-    def carry_out(self) -> None:
-        """Takes all steps up to `DONE`."""
+        super().__init__(plan, journal, host, seconds, tell)
+        self._asked: set[str] = set()
+        """Jobs that this call has requeued."""
 
     def look(self) -> Inspection:
-        """Reads Slurm now. Raises InputError if it does not answer."""
-        look = inspect(self.settings)
+        """Slurm now. Raises InputError if it does not answer."""
+        look = inspect(self.host)
         snapshot_of(look)
         return look
 
-    def requeue(self, each: Requeued) -> None:
-        """Requeues a job, unless it has ended or was requeued since the plan was made."""
-        if not each.is_run_of(task(self.look(), each.job)):
-            return
+    def requeue(self, look: Inspection, jobs: Iterable[Requeued]) -> bool:
+        """Requeues jobs, unless they have ended or been requeued since the plan was made; returns whether it did."""
+        return sum(self._requeue(each) for each in jobs if each.is_run_of(task(look, each.job))) > 0
+
+    def _requeue(self, each: Requeued) -> bool:
+        if each.job in self._asked or not each.is_run_of(task(self.look(), each.job)):
+            return False
         self.journal.write(REQUEUE, each.job)
         try:
             scontrol("requeue", each.job)
         except InputError:
             if each.is_run_of(task(self.look(), each.job)):
                 raise
-            return  # the job has just ended by itself
+            return False  # it has just ended by itself
+        self._asked.add(each.job)
         self.tell(f"Job {each.job} is requeued: {each.nodes} becomes free.")
-
-    def is_late(self) -> bool:
-        """Whether the time limit is reached; if not, pauses before it returns."""
-        if time.monotonic() > self.end:
-            return True
-        time.sleep(self.PAUSE)
-        return False
+        return True
