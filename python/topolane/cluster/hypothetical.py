@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from topolane._engine import Decision, InputError, LinkUse, Machine, NoRoom, Refusal, RoomPlan, State
 from topolane._engine import make_room as engine_room
@@ -59,6 +59,17 @@ class Question:
     """The slots of every node, where the system counts them; None where the engine counts what jobs hold."""
     within: str | None = None
     """`preferred:LEVEL` or `required:LEVEL`."""
+    stacked: bool = False
+    """Whether jobs that make room for it may share nodes: such a node is free once the last of them has left."""
+
+
+class Cost(NamedTuple):
+    """What it costs to disturb a job that holds nodes."""
+
+    node_seconds: float | None
+    """None if it must stay."""
+    group: int | None = None
+    """Whose budget it is under."""
 
 
 class Hypothetical:
@@ -107,8 +118,10 @@ class Hypothetical:
             made.serve(view.out)
         for job in view.claiming if counts_slots else view.running:
             if job.id not in gone:
+                # A job one of whose links is out of service may use the others of its groups.
+                links = job.links if set(view.links_out).isdisjoint(job.links) else ()
                 is_isolated = job.link_use in (ISOLATED, UNKNOWN)
-                made.hold(job.id, Holder(job.nodes, job.links, job.bandwidth_share, is_isolated, job.share))
+                made.hold(job.id, Holder(job.nodes, links, job.bandwidth_share, is_isolated, job.share))
         return made
 
     @property
@@ -191,14 +204,20 @@ class Hypothetical:
         return sorted(set(eligible) - full)
 
     def make_room(
-        self, question: Question, costs: Mapping[int, float | None], *, questions: int | None = None
+        self,
+        question: Question,
+        costs: Mapping[int, Cost],
+        budgets: Sequence[int] = (),
+        *,
+        questions: int | None = None,
     ) -> RoomPlan | NoRoom:
-        """The cheapest jobs to be requeued so that the policy places a job on whole nodes.
+        """The cheapest jobs to be disturbed so that the policy places a job on whole nodes.
 
-        costs: of each job on whole nodes, in node-seconds; None if it must stay. questions: how often the policy is asked at most.
+        costs: of jobs that hold whole nodes. budgets: how many jobs of each group may be disturbed. questions: how often the policy is
+        asked at most.
         """
-        rows: list[tuple[int, Sequence[int], Sequence[int], float | None, int | None]] = [
-            (job, sorted(set(self._holders[job].nodes)), self._holders[job].links, cost, None)
+        rows = [
+            (job, sorted(set(self._holders[job].nodes)), list(self._holders[job].links), *cost)
             for job, cost in costs.items()
             if job not in self._unfit
         ]
@@ -208,6 +227,8 @@ class Hypothetical:
             question.nodes,
             rows,
             id=question.job,
+            stacked=question.stacked,
+            budgets=list(budgets),
             eligible=self._eligible(question),
             min_bandwidth=self._min_bandwidth,
             questions=questions,

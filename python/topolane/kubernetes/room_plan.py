@@ -9,16 +9,15 @@ import dataclasses
 import itertools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 from topolane import texts
-from topolane._engine import Decision, InputError, Machine, NoRoom, State
+from topolane._engine import Decision, InputError, Machine, NoRoom
 from topolane._engine import RoomPlan as Found
-from topolane._engine import make_room as engine_room
 from topolane.cluster import room_files
-from topolane.cluster.hypothetical import Holder, Hypothetical, Question, Slots
+from topolane.cluster.hypothetical import Cost, Holder, Hypothetical, Question, Slots
 from topolane.cluster.room_files import NoPlanError
 from topolane.kubernetes.budgets import Budget
 from topolane.kubernetes.explain import unknown
@@ -26,6 +25,7 @@ from topolane.kubernetes.fit import fits, held, ignored, may_use, slots
 from topolane.kubernetes.inspection import Group, Inspection
 from topolane.kubernetes.objects import SIZE, Amounts, Node, Pod
 from topolane.kubernetes.status import liveness
+from topolane.kubernetes.view import view
 from topolane.policy import isolates
 from topolane.units import plural
 
@@ -185,12 +185,12 @@ def make_plan(
     """
     group, machine = waiting_group(look, name), _machine(look)
     policy = look.policy(group)[0]
-    present = _Present(look, machine, group, budgets, untouchable or Untouchable())
+    present = _Present(look, machine, group, budgets, untouchable or Untouchable(), policy)
     if len(present.eligible) < group.size:
         raise NoPlanError(
             f"there is no plan for {name}: it needs {plural(group.size, 'node')}, and may use {len(present.eligible)}{present.stay}"
         )
-    found, least = present.cheapest(policy)
+    found, least = present.cheapest()
     if isinstance(found, NoRoom):
         raise NoPlanError(f"there is no plan for {name}: {found.reason}{present.stay}")
     gone = [present.units[number] for number in found.requeued]
@@ -248,13 +248,7 @@ def still_places(look: Inspection, plan: RoomPlan) -> str | None:
     group, machine = look.groups[plan.group], _machine(look)
     gone = {pod.uid for each in plan.evicted for pod in each.pods}
     left = {each.name for each in plan.evicted if each.is_group}
-    left |= {name for name, one in look.groups.items() if all(pod.is_ending for pod in one.placed)}
-    asked = Hypothetical(machine, plan.policy, plan.min_bandwidth, counts_slots=True)
-    for number, nodes in look.holders.items():
-        if look.names[number] not in left:
-            own = look.allocations.get(number)
-            links, share = (own.links, own.bandwidth_share) if own else ((), 1.0)
-            asked.hold(number, Holder(tuple(nodes), links, share, number in look.closed))
+    asked = _asked(look, machine, plan.policy, plan.min_bandwidth, left)
     stay = [pod for pod in look.pods if pod.uid not in gone and not pod.is_ending]
     there = slots(machine, look.nodes, stay, group.first, plan.size)
     wanted = {machine.node_named(node): node for node in plan.nodes}
@@ -264,6 +258,19 @@ def still_places(look: Inspection, plan: RoomPlan) -> str | None:
         return f"{lost[0]} has no room for a pod of {plan.group}"
     answer = asked.decide(Question(group.number, plan.size, slots=Slots(free, there.room)))
     return None if isinstance(answer, Decision) else f"{plan.policy} has no place on the nodes of the plan"
+
+
+def _asked(
+    look: Inspection, machine: Machine, policy: str, min_bandwidth: float, left: Collection[str] = ()
+) -> Hypothetical:
+    """What a policy would do without these groups, and without those all of whose pods are being deleted."""
+    gone = {
+        one.number
+        for name, one in look.groups.items()
+        if name in left or all(pod.is_ending for pod in one.placed)
+    }
+    seen = view(look)
+    return Hypothetical.of(machine, seen, policy, min_bandwidth, counts_slots=True, gone=gone)
 
 
 def _machine(look: Inspection) -> Machine:
@@ -303,6 +310,7 @@ class _Present:
         group: Group,
         budgets: Sequence[Budget],
         untouchable: Untouchable,
+        policy: str,
     ) -> None:
         self._group, self._look, self._machine, self._budgets = group, look, machine, budgets
         self._priority = min(pod.priority for pod in group.pods)
@@ -321,7 +329,10 @@ class _Present:
             node for node in range(machine.nodes) if self._may_have(machine.node_name(node), base)
         ]
         """The nodes that the group could get if all left that may."""
-        self._lay(may_go, stay, self._in_the_way(may_go, base))
+        self._asked = _asked(look, machine, policy, group.share)
+        self._costs: dict[int, tuple[float, str | None]] = {}
+        """Of what may go: node-seconds, and the budget that it is under."""
+        self._lay(may_go, self._in_the_way(may_go, base))
 
     @property
     def stay(self) -> str:
@@ -370,46 +381,30 @@ class _Present:
             found[name] = {pod.uid for pod in on[name] if any(pod.asks.get(key) for key in lacks)}
         return found
 
-    def _lay(self, may_go: Iterable[Unit], stay: Iterable[Unit], way: dict[str, set[str]]) -> None:
-        look = self._look
-        self.state = State(self._machine)
-        """Links in use by what stays."""
-        self._rows: list[tuple[int, list[int], list[int], float | None, str | None]] = []
-        taken: set[int] = set()
-        singles = max(look.names, default=0) + 1
+    def _lay(self, may_go: Iterable[Unit], way: dict[str, set[str]]) -> None:
+        look, taken = self._look, set[int]()
+        singles = 1 + max(look.names, default=0)
         for unit in may_go:
             named = [self._machine.node_named(pod.node) for pod in unit.pods if self._blocks(pod, way)]
             nodes = [node for node in named if node is not None]
-            number = singles if unit.group is None else unit.group
-            own = look.allocations.get(number) if unit.group is not None else None
+            own = look.allocations.get(unit.group) if unit.group is not None else None
             links = () if own is None else own.links
             if not nodes or taken & set(links):
                 # It leaves room for the group, or its links are not known: it stays where it is.
-                if unit.group is not None:
-                    self._overlay(unit.group)
                 continue
-            singles += unit.group is None
+            number = singles if unit.group is None else unit.group
+            if unit.group is None:
+                singles += 1
+                self._asked.hold(number, Holder(tuple(nodes)))
             taken |= set(links)
             self.units[number] = unit
             budget = next((each.name for each in self._budgets if each.counts(unit.pods)), None)
-            if unit.group is not None:
-                nodes = sorted(set(look.holders[number]))
-            self._rows.append((number, nodes, list(links), unit.cost(look), budget))
-        for unit in stay:
-            if unit.group is not None:
-                self._overlay(unit.group)
+            self._costs[number] = (unit.cost(look), budget)
 
     def _blocks(self, pod: Pod, way: dict[str, set[str]]) -> bool:
         return pod.uid in way.get(pod.node, ())
 
-    def _overlay(self, number: int) -> None:
-        look = self._look
-        if nodes := look.holders.get(number):
-            own = look.allocations.get(number)
-            links, share = (list(own.links), own.bandwidth_share) if own else ([], 1.0)
-            self.state.overlay(nodes, number in look.closed, links=links, bandwidth_share=share, id=number)
-
-    def cheapest(self, policy: str) -> tuple[Found | NoRoom, float]:
+    def cheapest(self) -> tuple[Found | NoRoom, float]:
         """The engine's plan, and a bound below the cost of any.
 
         The engine counts what goes under a budget, not pods. So a budget starts with the largest number that could fit, and
@@ -419,7 +414,7 @@ class _Present:
         allowed = {budget.name: budget for budget in self._budgets}
         least: float | None = None
         while True:
-            found = self._ask(policy, limits)
+            found = self._ask(limits)
             if isinstance(found, NoRoom):
                 return found, 0.0 if least is None else least
             least = found.least if least is None else least
@@ -435,23 +430,14 @@ class _Present:
         counts = sorted(count for unit in self.units.values() if (count := budget.counts(unit.pods)))
         return sum(total <= budget.allowed for total in itertools.accumulate(counts))
 
-    def _ask(self, policy: str, limits: dict[str, int]) -> Found | NoRoom:
-        names = list(limits)
-        rows = [
-            (number, nodes, links, cost, None if budget is None else names.index(budget))
-            for number, nodes, links, cost, budget in self._rows
-        ]
-        return engine_room(
-            self.state,
-            policy,
-            self._group.size,
-            rows,
-            stacked=True,
-            budgets=list(limits.values()),
-            eligible=self.eligible,
-            min_bandwidth=self._group.share,
-            id=self._group.number,
-        )
+    def _ask(self, limits: dict[str, int]) -> Found | NoRoom:
+        names, group = list(limits), self._group
+        costs = {
+            number: Cost(cost, None if budget is None else names.index(budget))
+            for number, (cost, budget) in self._costs.items()
+        }
+        question = Question(group.number, group.size, eligible=self.eligible, stacked=True)
+        return self._asked.make_room(question, costs, list(limits.values()))
 
 
 def read(path: Path) -> RoomPlan:

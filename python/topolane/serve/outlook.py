@@ -10,7 +10,7 @@ from typing import Any
 
 from topolane._engine import Machine, NoRoom, Refusal, policies
 from topolane.cluster import hypothetical
-from topolane.cluster.hypothetical import Hypothetical
+from topolane.cluster.hypothetical import Cost, Hypothetical
 from topolane.cluster.links import in_the_way, jobs_named
 from topolane.cluster.view import Reserved, View, Waiting
 from topolane.serve.forecast import DEPTH, NEVER, Copy, length_of
@@ -240,7 +240,7 @@ def _room(
     The planner frees only whole nodes, even for a job that takes a part of its nodes.
     """
     costs = {
-        job.id: (snapshot.time - job.start) * len(job.nodes) if job.requeueable else None
+        job.id: Cost((snapshot.time - job.start) * len(job.nodes) if job.requeueable else None)
         for job in snapshot.running
         if job.share is None
     }

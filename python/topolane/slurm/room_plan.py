@@ -12,11 +12,11 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import ClassVar
 
-from topolane._engine import Decision, InputError, Machine, NoRoom, Refusal, State, linking_policies
-from topolane._engine import make_room as engine_room
+from topolane._engine import Decision, InputError, Machine, NoRoom, linking_policies
 from topolane.cluster import room_files
-from topolane.cluster.allocation import Allocation
+from topolane.cluster.hypothetical import Cost, Hypothetical, Question, Slots
 from topolane.cluster.room_files import NoPlanError
+from topolane.cluster.view import NONE, View
 from topolane.slurm.candidates import HostLists, could_use
 from topolane.slurm.explain import tasks_named
 from topolane.slurm.inspection import Inspection, number_of
@@ -24,10 +24,8 @@ from topolane.slurm.plugin_state import Refused
 from topolane.slurm.records import Job, Snapshot
 from topolane.slurm.requeueing import HOUR, Requeued, Untouchable, check_numbers, cost_of, snapshot_of
 from topolane.slurm.status import liveness
-from topolane.slurm.view import policy_of
+from topolane.slurm.view import policy_of, view
 from topolane.units import plural
-
-NO_LINKS = Allocation(frozenset(), ())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,20 +62,15 @@ def make_plan(look: Inspection, number: str, untouchable: Untouchable | None = N
     """
     snapshot, machine = _readable(look)
     job = waiting_job(look, number)
-    asked = Asked.of(look, job)
-    present = _Present(look, snapshot, machine, job, untouchable or Untouchable())
-    found = engine_room(
-        present.state,
-        asked.policy,
-        job.fewest_nodes,
-        present.rows,
-        id=number_of(job),
-        eligible=sorted(set(eligible(look, snapshot, machine, job)) - present.unavailable),
-        min_bandwidth=asked.min_bandwidth,
+    asked, seen = Asked.of(look, job), view(look)
+    present = _Present(look, seen, job, untouchable or Untouchable())
+    usable = frozenset(eligible(look, snapshot, machine, job)) - present.unavailable
+    found = asked.of_policy(machine, seen).make_room(
+        Question(job.id, job.fewest_nodes, eligible=usable), present.costs
     )
     if isinstance(found, NoRoom):
         raise NoPlanError(f"there is no plan for job {job.number}: {found.reason}{present.stay}")
-    gone = [Requeued.of(look.jobs[each], len(look.holders[each]), look.time) for each in found.requeued]
+    gone = [snapshot.jobs[each] for each in found.requeued]
     return RoomPlan(
         job=job.number,
         user=job.user,
@@ -87,7 +80,7 @@ def make_plan(look: Inspection, number: str, untouchable: Untouchable | None = N
         min_bandwidth=asked.min_bandwidth,
         nodes=machine.hostlist(sorted(found.decision.nodes)),
         node_count=len(found.decision.nodes),
-        requeued=tuple(gone),
+        requeued=tuple(Requeued.of(one, len(present.nodes[one.id]), look.time) for one in gone),
         node_hours=round(found.cost / HOUR, 6),
         least_node_hours=round(found.least / HOUR, 6),
         time=look.time,
@@ -141,6 +134,10 @@ class Asked:
         share = share if refused is None else refused.min_bandwidth
         return cls(policy, share if (policy, True) in linking_policies() else 1.0)
 
+    def of_policy(self, machine: Machine, seen: View, gone: Collection[int] = ()) -> Hypothetical:
+        """What the policy would do without some jobs. Slurm counts what is free on nodes."""
+        return Hypothetical.of(machine, seen, self.policy, self.min_bandwidth, counts_slots=True, gone=gone)
+
 
 def eligible(look: Inspection, snapshot: Snapshot, machine: Machine, job: Job) -> list[int]:
     """The nodes, busy or not, that a waiting job could get. Raises InputError for options that plans cannot heed."""
@@ -155,24 +152,18 @@ def eligible(look: Inspection, snapshot: Snapshot, machine: Machine, job: Job) -
 def still_places(look: Inspection, plan: RoomPlan, job: Job) -> str | None:
     """Why the policy would not place the job on the nodes of the plan any more once the jobs are gone; None if it would."""
     snapshot, machine = _readable(look)
-    gone = {each.job for each in plan.requeued}
-    numbers = {number for number, one in look.jobs.items() if one.number in gone}
-    present = _Present(look, snapshot, machine, job, Untouchable(any_priority=True), leave_out=numbers)
-    nodes = machine.nodes_named(plan.nodes)
-    open_to_it = set(eligible(look, snapshot, machine, job)) - present.unavailable
-    state = present.state
-    for number, held, links, *_ in present.rows:
-        state.hold(held, None, links, 1.0, id=number)
-    lost = [node for node in nodes if node not in open_to_it]
+    seen, names = view(look), {each.job for each in plan.requeued}
+    gone = [one.id for one in seen.running if one.name in names]
+    present = _Present(look, seen, job, Untouchable(any_priority=True), gone)
+    nodes = set(machine.nodes_named(plan.nodes))
+    lost = nodes - (set(eligible(look, snapshot, machine, job)) - present.unavailable)
     if lost:
-        return f"job {plan.job} may not use {machine.hostlist(lost)} now"
-    answer: Decision | Refusal = state.place(
-        plan.policy,
-        len(nodes),
-        id=number_of(job),
-        eligible=nodes,
-        min_bandwidth=plan.min_bandwidth,
-    )
+        return f"job {plan.job} may not use {machine.hostlist(sorted(lost))} now"
+    held = {node for each in present.nodes.values() for node in each}
+    room = tuple(int(node in nodes) for node in range(machine.nodes))
+    free = tuple(int(node in nodes - held) for node in range(machine.nodes))
+    asked = Asked(plan.policy, plan.min_bandwidth).of_policy(machine, seen, gone)
+    answer = asked.decide(Question(job.id, len(nodes), slots=Slots(free, room, stacked=False)))
     return None if isinstance(answer, Decision) else f"{plan.policy} has no place on {plan.nodes} any more"
 
 
@@ -189,54 +180,44 @@ def _readable(look: Inspection) -> tuple[Snapshot, Machine]:
 
 
 class _Present:
-    """The running jobs in the form that the engine takes."""
+    """The running jobs but `gone`: what it costs to requeue each."""
 
     def __init__(
         self,
         look: Inspection,
-        snapshot: Snapshot,
-        machine: Machine,
+        seen: View,
         waiting: Job,
         untouchable: Untouchable,
-        leave_out: Collection[int] = (),
+        gone: Collection[int] = (),
     ) -> None:
-        self.state = State(machine)
-        """What is there besides `rows`: links in use, and links that no job may own."""
-        self.rows: list[tuple[int, list[int], list[int], float | None, int | None]] = []
-        """As `make_room` takes them."""
+        assert look.snapshot is not None
+        there = [job for job in seen.running if job.nodes and job.id not in gone]
+        self.nodes = {job.id: job.nodes for job in there}
+        self.costs: dict[int, Cost] = {}
+        """Of jobs that have nodes and links for themselves."""
         self.unavailable: set[int] = set()
-        """Nodes of jobs that are not in `rows`."""
+        """Nodes of the others."""
         why: Counter[str] = Counter()
-        trial, out = State(machine), frozenset() if look.out is None else look.out.all
-        if out:
-            self.state.overlay([], links=sorted(out))
-            trial.overlay([], links=sorted(out))
-        there = {number: nodes for number, nodes in sorted(look.holders.items()) if number not in leave_out}
-        holders = Counter(node for nodes in there.values() for node in nodes)
-        for number, nodes in there.items():
-            job, own = look.jobs[number], look.allocations.get(number, NO_LINKS)
-            reason = untouchable.why(job, waiting)
-            try:
-                if (
-                    number not in look.claiming
-                    or not job.exclusive
-                    or any(holders[node] > 1 for node in nodes)
-                ):
-                    raise InputError("it shares nodes, or all links")
-                # Fails if one of its links is out of service: that must not be free for the waiting job.
-                trial.hold(nodes, None, own.links, 1.0, id=number)
-            except InputError:
+        holders = Counter(node for job in there for node in job.nodes)
+        # A link out of service must not be free for the waiting job, whatever it is taken from.
+        taken = set(seen.links_out)
+        for job in there:
+            record = look.snapshot.jobs[job.id]
+            reason = untouchable.why(record, waiting)
+            if (
+                job.link_use == NONE
+                or not record.exclusive
+                or any(holders[node] > 1 for node in job.nodes)
+                or not taken.isdisjoint(job.links)
+            ):
                 reason = reason or "on shared nodes or links"
-                self.unavailable |= set(nodes)
-                if number in look.claiming:
-                    self.state.overlay(nodes)
-                    trial.overlay(nodes)
+                self.unavailable |= set(job.nodes)
             else:
-                cost = None if reason else cost_of(job, look.time, len(nodes))
-                self.rows.append((number, list(nodes), list(own.links), cost, None))
+                taken |= set(job.links)
+                self.costs[job.id] = Cost(None if reason else cost_of(record, look.time, len(job.nodes)))
             if reason:
                 why[reason] += 1
-        self.stay = _stay(why, len(self.rows))
+        self.stay = _stay(why, len(self.costs))
 
 
 def _stay(why: Counter[str], rows: int) -> str:
