@@ -86,7 +86,11 @@ class Applying(ABC, Generic[P, H, L, J]):
 
     def _check(self) -> None:
         """Raises NotAppliedError, with what has changed, if the plan is no longer true."""
-        if changed := list(self.changed(self.look())):
+        look = self.look()
+        changed = list(self.changed(look))
+        if not changed and (lost := self.lost(look)):
+            changed.append(lost)
+        if changed:
             raise NotAppliedError(
                 f"the plan is no longer true: {'; '.join(changed)}. Nothing is changed: make a new plan"
             )
@@ -115,6 +119,10 @@ class Applying(ABC, Generic[P, H, L, J]):
     @abstractmethod
     def changed(self, look: L) -> Iterator[str]:
         """What is no longer as the plan says."""
+
+    def lost(self, look: L) -> str | None:
+        """Why the policy would no longer do what the plan says; asked if nothing else has changed."""
+        return None
 
     @abstractmethod
     def found(self, look: L) -> J | None:

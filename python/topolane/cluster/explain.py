@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from typing import TypeAlias
 
 from topolane._engine import Decision, InputError, Machine, Refusal, linking_policies
@@ -173,14 +173,14 @@ class Why:
         except InputError:
             return None
 
-    def obstacles(self, answer: Answer, names: Mapping[int, str] | None = None) -> list[str]:
+    def obstacles(self, answer: Answer) -> list[str]:
         """What is in the way, in sentences."""
         refused = self._job.refused
         if not isinstance(answer, Refusal) or refused is None:
             return []
         wanted, free = refused.wanted, sum(self.slots.free)
         if answer.name == "would-share-links":
-            return in_the_way(answer, wanted, names or self._view.names, self._words)
+            return in_the_way(answer, wanted, self._view.names, self._words)
         if free < wanted:
             return [f"It lacks {plural(wanted - free, self._words.free)}."]
         return [f"The engine says: {answer.why}."] if answer.name in FOR_EVER else []

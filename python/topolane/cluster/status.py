@@ -136,18 +136,15 @@ def sharing(links: Links, view: View) -> Sharing:
 
 def _running(job: Running, links: Links | None) -> RunningRow:
     level, home = (None, None) if links is None else links.home(job)
+    nodes = len(set(job.ranks)) or job.slots
     return RunningRow(
-        *(job.name, job.title, job.user, job.part, _nodes_of(job), job.hosts, list(job.ranks)),
+        *(job.name, job.title, job.user, job.part, nodes, job.hosts, list(job.ranks)),
         *(job.slots, job.size, level, home, job.policy, job.link_use, len(job.links)),
         bandwidth_share=job.bandwidth_share if job.links else None,
         may_meet=[] if links is None else links.met(job),
         start=job.start,
         expected_end=job.end,
     )
-
-
-def _nodes_of(job: Running) -> int:
-    return len(set(job.ranks)) or job.slots
 
 
 def _waiting(job: Waiting) -> WaitingRow:

@@ -79,14 +79,6 @@ class RoomApplying(Applying[RoomPlan, ClusterHost, Inspection, Group]):
 
     def changed(self, look: Inspection) -> Iterator[str]:
         """What is no longer as the plan says."""
-        is_true = True
-        for sentence in self._changed(look):
-            is_true = False
-            yield sentence
-        if is_true and (lost := room_plan.still_places(look, self.plan)):
-            yield lost
-
-    def _changed(self, look: Inspection) -> Iterator[str]:
         plan, group = self.plan, self.found(look)
         if group is None or group.placed or len(group.pods) < plan.size:
             yield f"group {plan.group} does not wait any more"
@@ -100,6 +92,10 @@ class RoomApplying(Applying[RoomPlan, ClusterHost, Inspection, Group]):
         for budget in budgets(self.cluster):
             if (count := budget.counts(gone)) > budget.allowed:
                 yield f"disruption budget {budget.name} allows {budget.allowed} of {count} evictions"
+
+    def lost(self, look: Inspection) -> str | None:
+        """Why the policy has no place on the nodes of the plan."""
+        return room_plan.still_places(look, self.plan)
 
     def hold(self, look: Inspection, found: Group) -> None:
         """Keeps the nodes by taints, which its pods tolerate."""

@@ -117,11 +117,6 @@ class Inspection:
         found = self.conf.policy(self.jobs[number]) if self.conf else None
         return "isolated" if found and found[0] in isolating_policies() else "shared"
 
-    @cached_property
-    def claiming(self) -> frozenset[int]:
-        """The jobs that hold nodes and count as users of links: those outside do not if `Outside=share`."""
-        return frozenset(job for job in self.holders if self.link_use(job) != "none")
-
 
 def inspect(settings: Settings) -> Inspection:
     """Reads what can be read. Raises InputError for an address or a token file that cannot be used."""

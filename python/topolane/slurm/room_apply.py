@@ -41,15 +41,7 @@ class RoomApplying(SlurmApplying[RoomPlan, Job]):
 
     def changed(self, look: Inspection) -> Iterator[str]:
         """What is no longer as the plan says."""
-        plan, job, is_true = self.plan, self.found(look), True
-        for sentence in self._changed(look, job):
-            is_true = False
-            yield sentence
-        if is_true and job is not None and (lost := room_plan.still_places(look, plan, job)) is not None:
-            yield lost
-
-    def _changed(self, look: Inspection, job: Job | None) -> Iterator[str]:
-        plan = self.plan
+        plan, job = self.plan, self.found(look)
         if job is None or not job.waits:
             yield f"job {plan.job} does not wait any more" + (f": it is {job.state}" if job else "")
         for each in plan.requeued:
@@ -60,6 +52,11 @@ class RoomApplying(SlurmApplying[RoomPlan, Job]):
                 yield f"job {each.job} may not be requeued any more"
         if self._reservation(look) is not None:
             yield f"there is a reservation {self.name} already"
+
+    def lost(self, look: Inspection) -> str | None:
+        """Why the policy has no place on the nodes of the plan."""
+        job = self.found(look)
+        return None if job is None else room_plan.still_places(look, self.plan, job)
 
     def found(self, look: Inspection) -> Job | None:
         """The job that the plan is for. One with the same number that was submitted at another time is another one."""
