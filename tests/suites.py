@@ -173,6 +173,7 @@ UNITS = (
         f"tests/slurm/test_{topic}.py"
         for topic in (
             "gres",
+            "hypothetical",
             "job_numbers",
             "looks",
             "one_view",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 import os
 import subprocess
@@ -28,6 +29,7 @@ from topolane.kubernetes.machine import of_labels
 from topolane.kubernetes.objects import Node, Pod, quantity
 from topolane.kubernetes.settings import Settings
 from topolane.kubernetes.status import status
+from topolane.kubernetes.view import view
 from topolane.kubernetes.waiting import wait_reason
 
 SERVER = "https://127.0.0.1:1"
@@ -320,6 +322,26 @@ def test_why_a_group_waits() -> None:
         wait_reason(groups_of([pod("g-0", group="g")])["default/g"]).words
         == "the scheduler has not looked at it yet"
     )
+
+
+def test_a_service_makes_nodes_busy_and_has_no_row() -> None:
+    """Status lists what topolane-scheduler places. Pods of a service hold their nodes and may use any link; those of a DaemonSet, which
+    come and go with their node, hold nothing."""
+    service, daemon = pod("web", "n03", gpus=1), pod("proxy", "n04", gpus=1)
+    service.owner.update(kind="ReplicaSet")
+    daemon.owner.update(kind="DaemonSet")
+    machine = of_labels(LABELS, ITEMS)
+    look = Inspection(
+        20.0, SERVER, Settings(None), NODES, tuple(map(without_group, (service, daemon))), machine, None, ()
+    )
+    found = status(look)
+    assert not found.running and found.nodes is not None and found.nodes.busy == 1
+    [job] = view(look).running
+    assert (job.nodes, job.link_use, job.is_ours) == ((3,), "none", False)
+
+
+def without_group(one: Pod) -> Pod:
+    return dataclasses.replace(one, group=None, key=None, job=None)
 
 
 def test_jobs_that_ran_become_a_workload() -> None:

@@ -698,6 +698,21 @@ def test_a_group_that_is_deleted_meanwhile_keeps_no_nodes(cluster: Cluster, tmp_
     assert not cluster.held() and [each for each in cluster.changes if "evict" in each] == ["evict g4-0"]
 
 
+def test_a_node_that_is_deleted_meanwhile_does_not_end_apply(cluster: Cluster, tmp_path: Path) -> None:
+    """The group cannot start then: after the time is over, the other nodes are open again."""
+    evict = cluster._replace
+
+    def and_delete(path: str) -> None:
+        cluster.objects.pop("/api/v1/nodes/n12", None)
+        evict(path)
+
+    cluster._replace = and_delete  # type: ignore[method-assign]
+    cluster.starts = False
+    with pytest.raises(NotAppliedError, match="has not started in time"):
+        carry_out(cluster, tmp_path, seconds=0.05)
+    assert not cluster.held()
+
+
 def test_two_at_once_are_not_let(cluster: Cluster, tmp_path: Path) -> None:
     with (tmp_path / "plan").open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

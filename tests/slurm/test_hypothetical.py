@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 from room_records import TREE
 from topolane import InputError
+from topolane._engine import NoRoom
 from topolane.cluster.answers import NoPlace, Placement
-from topolane.cluster.hypothetical import Holder, Hypothetical, Question
+from topolane.cluster.hypothetical import Cost, Holder, Hypothetical, Question, Slots
+from topolane.cluster.view import ISOLATED, NONE, Running, View
 
 EVERY = range(TREE.nodes)
 JOB = 1000
@@ -152,3 +155,53 @@ def test_more_jobs_have_links_of_their_own_if_they_accept_less_bandwidth(
             found.append(answer.bandwidth_share)
             asked.hold(job, Holder(tuple(answer.nodes), answer.links, answer.bandwidth_share))
     assert found == shares
+
+
+def job(number: int, *nodes: int, **given: Any) -> Running:
+    """A running job of a view."""
+    return Running(number, str(number), "", "", nodes, 0.0, None, **given)
+
+
+def test_the_jobs_of_a_view_hold_what_they_hold() -> None:
+    """Where the engine counts, they hold nodes, and closed nodes are not free. Where the system counts, they hold links only, and a job
+    that may use any link holds none. Those that are gone hold nothing."""
+    seen = View(0.0, (job(1, 0, 6, link_use=ISOLATED), job(2, 1, 7, link_use=NONE)), (), out=(2,))
+    engine = Hypothetical.of(TREE, seen, "first-fit")
+    assert (engine.jobs, engine.out, ask(engine, 3)) == (2, {2}, [3, 4, 5])
+    assert ask(Hypothetical.of(TREE, seen, "first-fit", gone=[1]), 2) == [0, 3]
+    free = tuple(int(node in (3, 9)) for node in EVERY)
+
+    def place(view: View, *gone: int) -> bool:
+        asked = Hypothetical.of(TREE, view, "isolated", counts_slots=True, gone=gone)
+        return isinstance(asked.ask(Question(JOB, 2, slots=Slots(free, free, stacked=False))), Placement)
+
+    assert not place(seen) and place(seen, 1)
+    assert place(View(0.0, (job(2, 1, 7, link_use=NONE),), ()))
+
+
+def test_links_out_of_service_are_given_to_no_job() -> None:
+    """Also not those of a job that owns one of them: it may use all links of its groups, as the engine cannot give it that one."""
+    first = Hypothetical(TREE, "dedicated").ask(Question(1, 2, None, [0, 6]))
+    assert isinstance(first, Placement) and first.links
+    owner = job(1, 0, 6, links=tuple(first.links))
+    free = tuple(int(node in (1, 7)) for node in EVERY)
+    question = Question(JOB, 2, slots=Slots(free, free, stacked=False))
+    for out, fits in (((), True), (tuple(first.links[:1]), False)):
+        seen = View(0.0, (owner,), (), links_out=out)
+        assert bool(ask(Hypothetical.of(TREE, seen, "dedicated"), 2, [1, 7])) is fits
+        answer = Hypothetical.of(TREE, seen, "dedicated", counts_slots=True).ask(question)
+        assert isinstance(answer, Placement) is fits
+
+
+def test_room_is_made_by_the_cheapest_jobs() -> None:
+    """Jobs without a cost stay; so do jobs on nodes that others hold as well, whatever they cost."""
+    seen = View(0.0, (job(1, *range(12)), job(2, *range(12, 24)), job(3, 12)), ())
+    asked = Hypothetical.of(TREE, seen, "first-fit")
+
+    def gone(**costs: float | None) -> list[int]:
+        found = asked.make_room(Question(JOB, 6), {int(name[1:]): Cost(cost) for name, cost in costs.items()})
+        return [] if isinstance(found, NoRoom) else found.requeued
+
+    assert gone(j1=5.0, j2=4.0, j3=0.0) == [2]
+    assert gone(j1=5.0, j2=None, j3=0.0) == [1]
+    assert gone(j1=None, j2=None, j3=0.0) == []

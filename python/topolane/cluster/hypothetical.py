@@ -222,7 +222,7 @@ class Hypothetical:
             if job not in self._unfit
         ]
         return engine_room(
-            self._made(without={row[0] for row in rows}),
+            self._made(without=self._unfit | {row[0] for row in rows}),
             self._policy,
             question.nodes,
             rows,

@@ -60,6 +60,8 @@ class RoomApplying(Applying[RoomPlan, ClusterHost, Inspection, Group]):
     ) -> None:
         super().__init__(plan, journal, host, seconds, tell)
         self.cluster = host.cluster
+        self.are_kept = False
+        """Whether this call has looked at the taints of all nodes. One that is deleted later does not end it."""
         self.blocked: dict[str, str] = {}
         """Why pods could not be evicted, by their names."""
 
@@ -100,8 +102,10 @@ class RoomApplying(Applying[RoomPlan, ClusterHost, Inspection, Group]):
     def hold(self, look: Inspection, found: Group) -> None:
         """Keeps the nodes by taints, which its pods tolerate."""
         self._tolerate(found)
+        if self.are_kept:
+            return
         self.journal.write(HOLD)
-        is_new = False
+        is_new, self.are_kept = False, True
         for key, names in ((ROOM, self.plan.nodes), (LINKS, self.plan.beside)):
             for name in names:
                 node = look.nodes.get(name)

@@ -49,7 +49,9 @@ class Slurm:
     def now(self) -> View:
         """Slurm now; its last state, with a problem, if it does not answer."""
         look = inspect(self._settings)
-        look = dataclasses.replace(look, machine=self.machine, owned=look.owned if self._is_plugins else {})
+        look = dataclasses.replace(look, machine=self.machine)
+        if not self._is_plugins:  # the plugin numbers links by its own file
+            look = dataclasses.replace(look, owned={}, out=None)
         is_old = look.snapshot is None
         if not is_old:
             self._looks = (*self._looks[-1:], look)
