@@ -49,7 +49,7 @@ def _slots(
 
     def slots(gone: Collection[int]) -> Slots:
         left = [one.nodes for one in view.running if one.id not in gone] if job.exclusive else []
-        free = may_use.difference(view.out, *left)
+        free = may_use.difference(look.closed, *left)
         nodes = range(machine.nodes)
         return Slots(
             tuple(int(node in free) for node in nodes),
