@@ -21,22 +21,22 @@ class Running:
 
     id: int
     name: str
-    """As its system prints it: 12, or 12_3 for a task; NAMESPACE/GROUP."""
+    """The job's number or name as its system prints it: 12, 12_3 for a task of an array, NAMESPACE/GROUP."""
     title: str
     user: str
     nodes: tuple[int, ...]
     """Those that the machine has, ascending."""
     start: float
     end: float | None
-    """When its walltime ends it; None without one."""
+    """The end of its walltime; None without one."""
     links: tuple[int, ...] = ()
-    """Cables between switches that it owns."""
+    """Cables between switches that the job owns."""
     bandwidth_share: float = 1.0
     share: Mapping[str, float] | None = None
-    """What it takes of each node; None for whole nodes."""
+    """The share of each node that the job takes; None for whole nodes."""
     requeueable: bool = True
     shadow_note: str = ""
-    """What a policy in the shadow would have done with it, a sentence; empty without one."""
+    """A sentence on what a policy in a shadow would have done with the job; empty without a shadow."""
     hosts: str = ""
     """Its nodes as its system writes them, with those that the machine lacks."""
     ranks: tuple[str, ...] = ()
@@ -88,14 +88,14 @@ class Waiting:
     why: str = ""
     """In a few words: the plug-in's refusal, or its system's reason; empty if the system gives none."""
     expected_start: float | None = None
-    """As its system expects it."""
+    """The start that its system expects."""
     share: Mapping[str, float] | None = None
     held: bool = False
-    """Whether it waits for something other than nodes, so that no forecast has it."""
+    """Whether the job waits for something other than nodes, so that it is not in forecasts."""
     eligible: tuple[int, ...] | None = None
-    """The nodes that it may use; None for all."""
+    """The nodes that the job may use; None for all."""
     reservations: tuple[str, ...] = ()
-    """It is to run in one of these, which are tried in this order; empty for none."""
+    """The reservations in one of which the job must run, tried in this order; empty for none."""
     record: str = ""
     """Jobs that share a record, such as the tasks of an array, may be shown in one row."""
     slots: int = 0
@@ -125,27 +125,27 @@ class Reserved:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HeadWait:
-    """How the head of the queue waits under a policy with a rule for heads."""
+    """The wait of the head of the queue, under a policy with a rule for heads."""
 
     id: int
     policy: str
-    """Only under this policy it waits so."""
+    """The policy with this rule."""
     until: float | None
-    """By when the rule for heads has to place it; None if it goes by the policy itself."""
+    """The time by which the rule must place the job; None if the policy itself places it."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class View:
-    """All of it."""
+    """A live system at one moment."""
 
     time: float
     running: tuple[Running, ...]
     waiting: tuple[Waiting, ...]
-    """In order of the queue."""
+    """The waiting jobs, in order of the queue."""
     out: tuple[int, ...] = ()
-    """Nodes that take no new jobs, and have none."""
+    """Nodes that accept no new jobs, and have none."""
     problems: tuple[str, ...] = ()
-    """What could not be read, a sentence each."""
+    """What could not be read, one sentence each."""
     is_old: bool = False
     """Whether the system did not answer, so that the jobs are those of its last answer."""
     reserved: tuple[Reserved, ...] = ()

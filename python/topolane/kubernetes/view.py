@@ -17,27 +17,27 @@ from topolane.kubernetes.objects import GPUS, ONE, Pod
 from topolane.kubernetes.waiting import wait_reason
 
 BELONGS_TO_A_NODE = frozenset({"DaemonSet", "Node"})
-"""Owners of pods that are no job: they come and go with their node."""
+"""Owners of pods that are not jobs: these pods come and go with their node."""
 CONSTRAINTS = ("nodeSelector", "tolerations", "affinity")
-"""What a pod says of the nodes that it may use."""
+"""The fields of a pod that restrict its nodes."""
 
 
 @dataclasses.dataclass(frozen=True)
 class _Usable:
-    """The nodes that a pod may use, and what these have: each kind of node once."""
+    """The nodes that a pod may use, and the resources of each kind of node among them."""
 
     nodes: tuple[int, ...] | None
     """None for all."""
     sizes: list[dict[str, int]]
-    """As Kubernetes counts, in thousandths."""
+    """Resources in Kubernetes' units, in thousandths."""
     counts: list[dict[str, int]]
-    """As the machine counts."""
+    """Resources in the machine's units."""
 
 
 def view(look: Inspection, limits: Mapping[str, float | None] | None = None) -> View:
-    """What a look saw. Without a machine no job has nodes. limits: the longest times of Jobs, by name.
+    """The view of what a look read. Without a machine no job has nodes. limits: the time limits of Jobs, by name.
 
-    The groups of topolane-scheduler keep the numbers that the look gave them; the numbers of others are higher.
+    The groups of topolane-scheduler keep their numbers of the look; other jobs get higher numbers.
     """
     return _Filling(look, limits or {}).view()
 
@@ -133,7 +133,7 @@ class _Filling:
         return ((node, machine.node_name(node)) for node in range(machine.nodes)) if machine else iter(())
 
     def _may_use(self, pod: Pod) -> _Usable:
-        """The nodes that a pod may use; once for pods with the same constraints."""
+        """The nodes that a pod may use. Pods with the same constraints share a result."""
         key = json.dumps([pod.spec.get(name) for name in CONSTRAINTS], sort_keys=True)
         if key not in self._usable:
             rows = [(number, self._look.nodes.get(name)) for number, name in self._nodes()]
@@ -149,13 +149,13 @@ class _Filling:
         return {} if self._machine is None else self._machine.resources_of(node)
 
     def _counted(self, cores: int, memory: int, gpus: int) -> dict[str, int]:
-        """What a job takes of a node, of what the machine counts."""
+        """The resources of a node that a job takes, without those that the machine does not count."""
         found = {"cores": cores, "memory": memory, "gpu": gpus}
         known = () if self._machine is None else self._machine.resources
         return {name: count for name, count in found.items() if count and name in known}
 
     def _alone(self, running: Sequence[Running]) -> tuple[Running, ...]:
-        """The running jobs. One that is alone on its nodes and takes all of them holds whole nodes."""
+        """The running jobs. A job that is alone on its nodes and takes all of them counts as holding whole nodes."""
         on = Counter(node for job in running for node in job.nodes)
         return tuple(
             dataclasses.replace(job, share=None)
@@ -166,7 +166,7 @@ class _Filling:
         )
 
     def _out(self, held: frozenset[int]) -> Iterator[int]:
-        """The nodes that take no pods and have none."""
+        """The nodes that accept no pods and have none."""
         for number, name in self._nodes():
             node = self._look.nodes.get(name)
             if number not in held and (node is None or not node.takes_pods):
@@ -174,7 +174,7 @@ class _Filling:
 
 
 def _services(pods: Sequence[Pod]) -> dict[str, Group]:
-    """The pods of services that hold nodes, by the owner that replaces them."""
+    """The pods of services that hold nodes, grouped by the owner that replaces them."""
     found: dict[str, list[Pod]] = defaultdict(list)
     for pod in pods:
         kind = (pod.owner or {}).get("kind")
@@ -195,5 +195,7 @@ def _distinct(amounts: Iterable[Mapping[str, int]]) -> list[dict[str, int]]:
 
 
 def _is_whole(share: Mapping[str, float], counts: Iterable[Mapping[str, int]]) -> bool:
-    """Whether a job that takes this share leaves no room for another: all cores, or all GPUs, of each node."""
+    """Whether a job with this share leaves no room for another job: it takes all cores, or all GPUs, of each
+    node.
+    """
     return all(any(share.get(name, 0) >= one.get(name, 0) > 0 for name in ("cores", "gpu")) for one in counts)

@@ -52,7 +52,7 @@ class Kubernetes:
         self._numbers = itertools.count(1)
 
     def now(self) -> View:
-        """The cluster now. Raises InputError if it does not answer."""
+        """The present state of the cluster. Raises InputError if it does not answer."""
         look = dataclasses.replace(inspect(self._cluster, self._where), machine=self.machine)
         limits = {name: record.limit for name, record in job_records(self._cluster).items()}
         self._looks = (*self._looks[-1:], look)
@@ -73,7 +73,9 @@ class Kubernetes:
         """None: a cluster keeps no past states."""
 
     def explain(self, snapshot: View, job: Waiting) -> list[str] | None:
-        """Why a group waits, as `topolane k8s explain` says it; of another scheduler's, that scheduler's own sentence."""
+        """Why a group waits, as `topolane k8s explain` says it. For a pod of another scheduler, that
+        scheduler's own sentence.
+        """
         look = look_of(self._looks, snapshot)
         if look is None:
             return None
@@ -86,7 +88,7 @@ class Kubernetes:
         return None
 
     def _known(self, job: J) -> J:
-        """A job with the number that it has on the page, from its first look to its last."""
+        """A job with its number on the page, which stays the same from look to look."""
         return dataclasses.replace(job, id=self._ids[job.name])
 
     def _problems(self, look: Inspection) -> tuple[str, ...]:

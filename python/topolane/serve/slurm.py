@@ -47,7 +47,7 @@ class Slurm:
         self._looks: tuple[Inspection, ...] = ()
 
     def now(self) -> View:
-        """Slurm now; its last state, with a problem, if it does not answer."""
+        """The present state of Slurm; if it does not answer, its last state and a problem."""
         look = inspect(self._settings)
         look = dataclasses.replace(look, machine=self.machine)
         if not self._is_plugins:  # the plugin numbers links by its own file

@@ -17,7 +17,7 @@ STOCK = "stock"
 
 
 def view(look: Inspection) -> View:
-    """What a look saw. Without a machine no job has nodes."""
+    """The view of what a look read. Without a machine no job has nodes."""
     jobs = [] if look.snapshot is None else list(look.snapshot.jobs.values())
     running = sorted((job for job in jobs if job.holds_nodes), key=lambda job: (job.start, job.id))
     queue = sorted((job for job in jobs if job.waits), key=lambda job: (-job.priority, job.submit, job.id))
@@ -60,7 +60,7 @@ def _rule(look: Inspection, job: Job, policy: str | None) -> str | None:
 
 
 def partitions_of(look: Inspection) -> dict[str, tuple[int, ...]]:
-    """The nodes of each partition that the machine has."""
+    """By partition: its nodes that the machine has."""
     if look.snapshot is None or look.machine is None:
         return {}
     parts = look.snapshot.partitions.values()
@@ -82,7 +82,7 @@ def _reserved(look: Inspection) -> tuple[Reserved, ...]:
 def _eligible(
     look: Inspection, job: Job, partitions: Mapping[str, tuple[int, ...]]
 ) -> tuple[int, ...] | None:
-    """The nodes of a job's partitions; None if these are all nodes."""
+    """The nodes of a job's partitions; None if they are all nodes."""
     if look.machine is None:
         return None
     found = [partitions.get(name, ()) for name in job.partitions]
@@ -113,7 +113,7 @@ def _running(look: Inspection, job: Job) -> Running:
 
 
 def _share(look: Inspection, job: Job) -> dict[str, int] | None:
-    """What a running job takes of each node; None for whole nodes."""
+    """The share of each node that a running job takes; None for whole nodes."""
     if look.machine is None or look.snapshot is None or job.exclusive:
         return None
     names = map(look.machine.node_name, look.holders.get(number_of(job), ()))
