@@ -27,7 +27,7 @@ PASSED = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "top
 
 SHARED = (
     "tests/suites.py",
-    "tests/conftest.py",
+    "conftest.py",
     "tests/waiting.py",
     "tests/quiet_cores.py",
     "tools/enclosed",
