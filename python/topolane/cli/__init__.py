@@ -14,7 +14,7 @@ from typing import NoReturn
 
 import click
 
-from topolane import _engine, files, texts
+from topolane import _engine, files, texts, wings
 from topolane._engine import InputError
 
 COMMANDS = {
@@ -46,17 +46,22 @@ COMMANDS = {
 
 
 class Imported(click.Group):
-    """A group whose commands are names with a sentence, and are imported when one of them is asked for."""
+    """A group whose commands are names with a sentence, and are imported when one of them is asked for. Wings add theirs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*self.commands, *wings.added(wings.COMMANDS)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.commands:
-            return None
+            return wings.command(ctx, wings.COMMANDS, cmd_name)
         command: click.Command = importlib.import_module(f"topolane.cli.{cmd_name}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sentences = wings.sentences(wings.COMMANDS)
+        sentences |= {name: command.help or "" for name, command in self.commands.items()}
         with formatter.section("Commands"):
-            formatter.write_dl([(name, self.commands[name].help or "") for name in self.list_commands(ctx)])
+            formatter.write_dl(sorted(sentences.items()))
 
 
 def show_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
