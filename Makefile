@@ -5,10 +5,13 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation \
-  --no-deps --editable .
+  --no-deps --editable
+# Distributions of their own, with commands of their own.
+WINGS := sites
 # Cargo shows its progress on a terminal, and elsewhere only what fails.
 UNLESS_IT_FAILS := $(shell test -t 2 || echo '2>target/build.log || { cat target/build.log >&2; exit 1; }')
-SOURCES := $(shell find crates -name tests -prune -o \( -name '*.rs' -o -name 'Cargo.toml' \) -print) Cargo.toml Cargo.lock pyproject.toml
+SOURCES := $(shell find crates -name tests -prune -o \( -name '*.rs' -o -name 'Cargo.toml' \) -print) Cargo.toml Cargo.lock pyproject.toml \
+  $(WINGS:%=%/pyproject.toml)
 
 .PHONY: build demo extras check components fetched-components kubernetes-components test test-live ci explore mutants lint docs lock audit dashboards header wheel release page serve bench slurm-stock deb rpm nova-cloud routes-demo sites-demo paper clean
 
@@ -43,12 +46,13 @@ $(VENV)/.built: $(VENV)/.installed $(SOURCES)
 	@echo "compiling the engine: about six minutes of CPU time the first time"
 	@mkdir -p target
 	@VIRTUAL_ENV="$(abspath $(VENV))" $(BIN)/maturin develop --skip-install --profile quick --locked >/dev/null $(UNLESS_IT_FAILS)
-	@MATURIN_PEP517_ARGS="--profile quick" $(INSTALL)
+	@MATURIN_PEP517_ARGS="--profile quick" $(INSTALL) .
+	@for wing in $(WINGS); do $(INSTALL) ./$$wing || exit; done
 	@rm -f $(VENV)/.optimised && touch $@
 
 # The engine as wheels carry it: benchmarks and measurements are of it.
 $(VENV)/.optimised: $(VENV)/.built
-	$(INSTALL)
+	$(INSTALL) .
 	@touch $@
 
 demo: build
@@ -234,7 +238,7 @@ nova-cloud: wheel
 # what it prints.
 sites-demo: SHELL := /bin/bash
 sites-demo: build $(VENV)/.test-installed fetched-components
-	set -o pipefail; $(BIN)/python tests/sites/demo/demo.py | tee $(or $(TRANSCRIPT),/dev/null)
+	set -o pipefail; $(BIN)/python sites/tests/demo/demo.py | tee $(or $(TRANSCRIPT),/dev/null)
 
 # Jobs that share leaves and pods of a simulated InfiniBand subnet, and no link. TRANSCRIPT=FILE as above; another
 # placement of jobs on its machine: JOBS=STATE.json.

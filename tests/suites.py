@@ -85,13 +85,16 @@ SUITES = {
         120,
     ),
     "sites": Suite(
-        ["tests/sites"],
-        ["crates/sites", "native/mpi", "python/topolane/sites"],
+        ["sites/tests"],
+        ["crates/sites", "native/mpi", "sites/topolane_sites"],
         [
-            *_files("sites", "api", "planning", "predicted_time", "processors", "receiver", "state"),
-            "tests/sites/test_moving_qmp.py::test_a_moved_guest_counts_on_at_its_target_alone",
-            "tests/sites/test_moving_qmp.py::test_a_target_that_dies_while_memory_is_copied",
-            "tests/sites/test_moving_qmp.py::test_a_mover_killed_at_any_step_leaves_one_copy",
+            *(
+                f"sites/tests/test_{topic}.py"
+                for topic in ("api", "planning", "predicted_time", "processors", "receiver", "state")
+            ),
+            "sites/tests/test_moving_qmp.py::test_a_moved_guest_counts_on_at_its_target_alone",
+            "sites/tests/test_moving_qmp.py::test_a_target_that_dies_while_memory_is_copied",
+            "sites/tests/test_moving_qmp.py::test_a_mover_killed_at_any_step_leaves_one_copy",
         ],
         190,
     ),
@@ -165,10 +168,10 @@ UNITS = (
     "tests/flux/test_flux_requests.py",
     *(f"tests/security/test_{topic}.py" for topic in ("audit", "nesting", "python_readers")),
     *(
-        f"tests/sites/test_{topic}.py"
+        f"sites/tests/test_{topic}.py"
         for topic in ("bisect", "clusters", "dry_run", "forgetting", "frames", "moves")
     ),
-    *(f"tests/sites/test_{topic}.py" for topic in ("plans", "sites_file")),
+    *(f"sites/tests/test_{topic}.py" for topic in ("plans", "sites_file")),
     *(
         f"tests/slurm/test_{topic}.py"
         for topic in (
@@ -206,16 +209,16 @@ ALONE = (
 )
 """They measure who runs on this machine's cores and for how long, so nothing else may run at the same time."""
 
-ON_SHARED_CLUSTER = ("moving_slurm",)
-"""Tests of Slurm that share one cluster. All the others start the clusters that they need, or need none."""
-
 WITHOUT_CLOUD = ("aggregates", "in_flight", "measured", "room_order", "sample", "underway")
 """Tests of Nova that need no Nova."""
+
+ON_CLOUD = ("sites/tests/test_moving_nova.py", "sites/tests/test_nova_measured_cloud.py")
+"""Tests of wings that use the cloud of Nova's tests."""
 
 FIRST = (
     "tests/slurm/test_plugin_faults.py",
     "tests/slurm/test_plugin.py",
-    "slurm cluster",
+    "sites/tests/test_moving_slurm.py",
     "nova",
     "tests/docs/test_guide_commands.py::test_the_commands_of_a_page_do_what_it_says[docs/tutorials/first-comparison.md]",
     "tests/slurm/test_plugin_outages.py",
@@ -224,8 +227,8 @@ FIRST = (
     "tests/slurm/test_without_engine.py",
     "tests/slurm/test_shadow.py",
     "tests/docs/test_guide_commands.py",
-    "tests/security/test_migration.py",
-    "tests/sites",
+    "sites/tests/test_migration.py",
+    "sites/tests",
     "tests/mpi",
     "tests/nova/test_paper_nova.py",
 )
@@ -249,10 +252,10 @@ def is_live(nodeid: str) -> bool:
 def group_of(nodeid: str) -> str:
     """The tests of a group run in one process, so that a fixture which they share is made once."""
     file = nodeid.partition("::")[0]
+    if file in ON_CLOUD:
+        return "nova"
     _, package, name = f"{file}//".split("/")[:3]
     topic = name.removeprefix("test_").removesuffix(".py")
-    if package == "slurm" and topic in ON_SHARED_CLUSTER:
-        return "slurm cluster"
     if package == "nova" and topic.removeprefix("nova_") not in (*WITHOUT_CLOUD, "paper_nova"):
         return "nova"
     if package == "docs":

@@ -1,4 +1,4 @@
-"""Puts the manual pages and the shell completion of all commands into wheels of topolane.
+"""Puts the manual pages of their commands into wheels of topolane and of wings, and into the first the shell completion of all.
 
     python tools/command_files.py dist/topolane-0.1.0-cp310-abi3-manylinux_2_28_x86_64.whl ...
 
@@ -20,6 +20,7 @@ from collections.abc import Iterator
 import click
 from click.shell_completion import get_completion_class
 from click_man.core import generate_man_page
+from topolane import wings
 from topolane.cli import cli
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -67,13 +68,38 @@ def manual(context: click.Context, version: str) -> str:
     return MACRO.sub(r"\\&", page)
 
 
-def write(prefix: pathlib.Path) -> None:
-    """Writes all files under the prefix."""
+def distribution_of(path: str) -> str:
+    """The distribution that has a command."""
+    found = {
+        f"topolane {name}": point.dist.name
+        for name, point in wings.added(wings.COMMANDS).items()
+        if point.dist is not None
+    }
+    return next((dist for command, dist in found.items() if f"{path} ".startswith(f"{command} ")), "topolane")
+
+
+def without_wings() -> click.Group:
+    """The commands of topolane alone."""
+    core = copy.copy(cli)
+    core.list_commands = lambda _: sorted(core.commands)
+    return core
+
+
+def write(prefix: pathlib.Path, distribution: str = "topolane") -> None:
+    """Writes all files of a distribution below the prefix."""
     version = importlib.metadata.version("topolane")
     pages = prefix / "share/man/man1"
-    pages.mkdir(parents=True)
-    for context in contexts(cli, "topolane"):
-        (pages / f"{context.command_path.replace(' ', '-')}.1").write_text(manual(context, version))
+    pages.mkdir(parents=True, exist_ok=True)
+    is_core = distribution == "topolane"
+    for context in contexts(without_wings() if is_core else cli, "topolane"):
+        if distribution_of(context.command_path) == distribution:
+            (pages / f"{context.command_path.replace(' ', '-')}.1").write_text(manual(context, version))
+    if is_core:
+        write_completion(prefix)
+
+
+def write_completion(prefix: pathlib.Path) -> None:
+    """Writes what the shells read. It asks the command itself, so it knows those of wings too."""
     for shell, file in COMPLETION.items():
         completion = get_completion_class(shell)
         assert completion is not None, shell
@@ -87,7 +113,7 @@ def add_to(whole: pathlib.Path) -> None:
     with tempfile.TemporaryDirectory() as made:
         subprocess.run([*WHEEL, "unpack", "--dest", made, whole], check=True, stdout=subprocess.DEVNULL)
         (unpacked,) = pathlib.Path(made).iterdir()
-        write(unpacked / f"{unpacked.name}.data" / "data")
+        write(unpacked / f"{unpacked.name}.data" / "data", whole.name.split("-")[0].replace("_", "-"))
         for listed in unpacked.glob("*.dist-info/sboms/*.json"):
             listed.write_text(listed.read_text().replace(f"file://{ROOT}/", "file:///topolane/"))
         subprocess.run(

@@ -25,7 +25,6 @@ ELSEWHERE = (
     "mapping",
     "mpi/native",
     "report",
-    "sites",
     "slurm",
 )
 """Parts of the package that the code inside Nova does not use."""

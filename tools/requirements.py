@@ -1,17 +1,22 @@
-"""Prints the requirements that pyproject.toml files pin: those to build and run, and the extras named as
-arguments.
-"""
+"""Prints what the pyproject.toml files pin: to build and run, and the extras and wings named as arguments."""
 
 import pathlib
 import sys
 import tomllib
 
 root = pathlib.Path(__file__).parent.parent
-project, studies = (
-    tomllib.loads((root / file).read_text()) for file in ("pyproject.toml", "python/pyproject.toml")
-)
-pins = project["build-system"]["requires"] + studies["build-system"]["requires"]
-pins += project["project"]["dependencies"]
-for extra in sys.argv[1:]:
-    pins += project["project"]["optional-dependencies"][extra]
-print("\n".join(pins))
+
+
+def read(file: str) -> dict:
+    return tomllib.loads((root / file).read_text())
+
+
+core, studies = read("pyproject.toml"), read("python/pyproject.toml")
+wings = {wing: read(f"{wing}/pyproject.toml") for wing in ("sites",)}
+pins = [pin for each in (core, studies, *wings.values()) for pin in each["build-system"]["requires"]]
+pins += core["project"]["dependencies"]
+extras = core["project"]["optional-dependencies"]
+for name in sys.argv[1:]:
+    wanted = wings[name]["project"]["dependencies"] if name in wings else extras[name]
+    pins += [pin for pin in wanted if not pin.startswith("topolane")]
+print("\n".join(dict.fromkeys(pins)))

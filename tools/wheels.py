@@ -1,5 +1,4 @@
-"""Makes the wheels that are published: topolane for each processor, topolane-nova made from it, and
-topolane-studies.
+"""Makes the wheels that are published: topolane for each processor, topolane-nova cut out of it, and one for each wing.
 
     python tools/wheels.py dist x86_64 aarch64 --profile release
 
@@ -22,6 +21,7 @@ import nova_wheel
 
 ROOT = pathlib.Path(__file__).parents[1]
 LINUX = "manylinux_2_28"
+WINGS = ("sites",)
 PYTHON = (sys.executable, "-m")
 
 
@@ -40,8 +40,9 @@ def main() -> None:
         wheels = [compiled(processor, given.profile, environment, folder) for processor in given.processors]
         for wheel in wheels:
             nova_wheel.main(wheel)
-        add_command_files(wheels, environment, folder)
         studies(environment, folder)
+        wings = [wing(name, environment, folder) for name in WINGS]
+        add_command_files(wheels, wings, environment, folder)
         given.directory.mkdir(parents=True, exist_ok=True)
         for wheel in sorted(folder.glob("*.whl")):
             print(shutil.copy(wheel, given.directory))
@@ -100,16 +101,16 @@ def compiled(processor: str, profile: str, environment: dict[str, str], folder: 
     return next(folder.glob(f"topolane-*_{processor}.whl"))
 
 
-def add_command_files(wheels: list[pathlib.Path], environment: dict[str, str], folder: pathlib.Path) -> None:
-    """Adds manual pages and completion to all wheels. The commands of the wheel that runs here make them."""
-    here = next((wheel for wheel in wheels if wheel.stem.endswith(f"_{platform.machine()}")), None)
-    found = dict(environment)
-    if here is not None:
-        unpack = [*PYTHON, "pip", "install", "--quiet", "--no-index", "--no-deps", "--target"]
-        subprocess.run([*unpack, folder / "here", here], check=True)
-        found["PYTHONPATH"] = str(folder / "here")
+def add_command_files(
+    wheels: list[pathlib.Path], wings: list[pathlib.Path], environment: dict[str, str], folder: pathlib.Path
+) -> None:
+    """Puts manual pages and completion into all wheels. They are made by the commands of those that run here."""
+    here = [wheel for wheel in wheels if wheel.stem.endswith(f"_{platform.machine()}")]
+    unpack = [*PYTHON, "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", folder / "here"]
+    subprocess.run([*unpack, *here, *wings], check=True)
+    found = environment | {"PYTHONPATH": str(folder / "here")}
     tool = ROOT / "tools" / "command_files.py"
-    subprocess.run([sys.executable, tool, *wheels], env=found, check=True)
+    subprocess.run([sys.executable, tool, *wheels, *wings], env=found, check=True)
 
 
 def studies(environment: dict[str, str], folder: pathlib.Path) -> None:
@@ -118,6 +119,15 @@ def studies(environment: dict[str, str], folder: pathlib.Path) -> None:
     shutil.copytree(ROOT / "python", copy, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     words = ["wheel", "--quiet", "--no-build-isolation", "--no-deps", "--wheel-dir", folder, copy]
     subprocess.run([*PYTHON, "pip", *words], env=environment, check=True)
+
+
+def wing(name: str, environment: dict[str, str], folder: pathlib.Path) -> pathlib.Path:
+    """The wheel of a wing, of a copy of its sources, since setuptools writes next to them."""
+    copy = folder / name
+    shutil.copytree(ROOT / name, copy, ignore=shutil.ignore_patterns("tests", "*.egg-info", "__pycache__"))
+    words = ["wheel", "--quiet", "--no-build-isolation", "--no-deps", "--wheel-dir", folder, copy]
+    subprocess.run([*PYTHON, "pip", *words], env=environment, check=True)
+    return next(folder.glob(f"topolane_{name}-*.whl"))
 
 
 if __name__ == "__main__":

@@ -8,10 +8,10 @@ import numpy as np
 from measure import Options, Row
 from topolane import _engine
 from topolane.mpi.counts import Matrix
-from topolane.sites.character import Character
-from topolane.sites.model import Guest, Host, Link
-from topolane.sites.planner import cut_of, machine_of, make
-from topolane.sites.problem import Group, Problem
+from topolane_sites.character import Character
+from topolane_sites.model import Guest, Host, Link
+from topolane_sites.planner import cut_of, machine_of, make
+from topolane_sites.problem import Group, Problem
 
 LIMIT = 100.0
 """In milliseconds."""

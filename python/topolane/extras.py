@@ -11,23 +11,24 @@ from importlib import metadata
 from topolane._engine import InputError
 
 
-def missing(what: str, extra: str, error: ImportError) -> InputError:
-    """The error for a package that cannot be imported. It names what needs the package and the command that
-    installs it.
+def missing(what: str, needed_for: str, error: ImportError) -> InputError:
+    """The sentence for a package that cannot be imported: what needs it, and the command that installs it.
 
-    what: the subject of the sentence, such as `this command`. extra: the name of the extra in
-    `pyproject.toml`. Topolane itself is in no package index, so the command names the packages of the extra.
+    what: the subject of the sentence, such as `this command`. needed_for: the name of an extra in `pyproject.toml`, or of the
+    distribution of a wing. Topolane itself is in no package index, so the command names the packages that it needs.
     """
+    is_wing = needed_for.startswith("topolane-")
+    conditions = ("",) if is_wing else (f"extra == '{needed_for}'", f'extra == "{needed_for}"')
     try:
-        requirements = metadata.requires("topolane") or []
+        requirements = metadata.requires(needed_for if is_wing else "topolane") or []
     except metadata.PackageNotFoundError:
         requirements = []
     wanted = [
         name.strip()
         for name, _, condition in (line.partition(";") for line in requirements)
-        if condition.strip() in (f"extra == '{extra}'", f'extra == "{extra}"')
+        if condition.strip() in conditions and not name.startswith("topolane")
     ]
-    sentence = f"{what} needs the Python packages of the extra {extra}: {error}"
+    sentence = f"{what} needs the Python packages of {'' if is_wing else 'the extra '}{needed_for}: {error}"
     if not wanted:
         return InputError(sentence)
     return InputError(

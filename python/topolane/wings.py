@@ -16,7 +16,7 @@ COMMANDS = "topolane.commands"
 PAPERS = "topolane.papers"
 """Entry points of commands of `topolane paper`."""
 DISTRIBUTIONS = {
-    COMMANDS: {},
+    COMMANDS: {"sites": "topolane-sites"},
     PAPERS: {},
 }
 """What to install for a command that is not there."""

@@ -1,4 +1,4 @@
-"""Which part of the package may import which: no driver imports what sits on top of it, or another driver."""
+"""Which part may import which: no driver imports what sits on top of it or another driver, and no package imports a wing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-PACKAGE = Path(__file__).parents[2] / "python" / "topolane"
+TREE = Path(__file__).parents[2]
+PACKAGE = TREE / "python" / "topolane"
+WINGS = {"topolane_sites": TREE / "sites"}
+"""Packages of distributions of their own, and the folders that they and their tests lie in."""
 
 READING = {
     "findings",
@@ -20,6 +23,7 @@ READING = {
     "units",
     "compiling",
     "extras",
+    "wings",
     "untrusted",
 }
 """What reads and writes files, and what knows words for numbers."""
@@ -52,7 +56,6 @@ MAY_IMPORT = {
     "nova": RUNNING | {"cluster", "mpi"},
     # A bounded HTTP server, for those that serve more than metrics.
     "web": RUNNING | {"cluster", "mpi"},
-    "sites": RUNNING | {"cluster", "mpi", "web"},
     "gang": RUNNING | {"cluster", "mpi"},
     "report": RUNNING | {"cluster", "calibrate", "mpi"},
     # It shows what drivers read and decides nothing.
@@ -70,14 +73,15 @@ MAY_IMPORT = {
         "flux",
         "kubernetes",
         "nova",
-        "sites",
         "gang",
         "serve",
         "report",
         "writing",
         "studies",
     },
-    "studies": RUNNING | {"cluster", "calibrate", "mpi", "sites", "gang", "report", "cli"},
+    "studies": RUNNING | {"cluster", "calibrate", "mpi", "gang", "report", "cli"},
+    "topolane_sites": RUNNING | {"cluster", "mpi", "web"},
+    "topolane_sites.cli": RUNNING | {"cluster", "mpi", "cli", "topolane_sites"},
 }
 """The arrows. A part that is not named here is one of RUNNING and may import only RUNNING."""
 
@@ -87,9 +91,19 @@ BY_NAME = {("cli", "studies"): {"topolane.cli.paper"}}
 
 def modules() -> Iterator[tuple[str, Path]]:
     """Every module by its full name."""
-    for path in sorted(PACKAGE.rglob("*.py")):
-        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+    for package in (PACKAGE, *(folder / name for name, folder in WINGS.items())):
+        for path in sorted(package.rglob("*.py")):
+            parts = path.relative_to(package.parent).with_suffix("").parts
+            yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+def part_of(name: str) -> str | None:
+    """The part that a module belongs to: in a wing, its commands are one. None for what is not ours."""
+    first, _, rest = name.partition(".")
+    second = rest.partition(".")[0]
+    if first in WINGS:
+        return f"{first}.cli" if second == "cli" else first
+    return second if first == "topolane" else None
 
 
 def imported(name: str, path: Path) -> Iterator[str]:
@@ -109,21 +123,18 @@ def arrows() -> dict[tuple[str, str], set[str]]:
     found: dict[tuple[str, str], set[str]] = defaultdict(set)
     for name, path in modules():
         for other in imported(name, path):
-            parts = other.split(".")
-            if parts[0] == "topolane" and name != "topolane":
-                part = name.split(".")[1]
-                target = parts[1] if len(parts) > 1 else ""
-                if part != target:
-                    found[part, target].add(name)
+            part, target = part_of(name), part_of(other)
+            if part and target is not None and part != target:
+                found[part, target].add(name)
     return found
 
 
 def test_every_import_is_an_allowed_arrow() -> None:
     """Imports between the parts of the package are those of the table, wherever they stand in a module."""
     found = arrows()
-    assert ("sites", "mpi") in found and ("cli", "slurm") in found  # it sees them
+    assert ("topolane_sites", "mpi") in found and ("cli", "slurm") in found  # it sees them
     wrong = {
-        f"{module} imports topolane.{target}"
+        f"{module} imports {target or 'topolane'}"
         for (part, target), names in found.items()
         for module in names
         # `import topolane` is for the command line: it is the package that users see.
@@ -141,7 +152,7 @@ def test_no_two_parts_import_each_other() -> None:
     for part, target in arrows():
         if (part, target) not in BY_NAME:
             below[part].add(target)
-    packages = {path.name for path in PACKAGE.iterdir() if path.is_dir()}
+    packages = {*WINGS, *(path.name for path in PACKAGE.iterdir() if path.is_dir())}
     for part in packages:
         seen, left = set[str](), list(below[part])
         while left:
@@ -150,3 +161,15 @@ def test_no_two_parts_import_each_other() -> None:
                 seen.add(other)
                 left += below[other]
         assert part not in seen, f"{part} is imported by what it imports"
+
+
+def test_no_part_imports_a_wing_from_outside() -> None:
+    """Each wing can be left away: neither the core nor another wing imports it."""
+    found = arrows()
+    assert ("topolane_sites.cli", "topolane_sites") in found  # it sees them
+    outside = {
+        f"{part} imports {target}"
+        for part, target in found
+        if target.split(".")[0] in WINGS and part.split(".")[0] != target.split(".")[0]
+    }
+    assert outside == set()

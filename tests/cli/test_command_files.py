@@ -11,6 +11,7 @@ from types import ModuleType
 
 import click
 import pytest
+from topolane import wings
 from topolane.cli import cli
 
 pytest.importorskip("click_man", reason="click-man, of the extra test, is not installed")
@@ -28,9 +29,11 @@ def tool() -> ModuleType:
 
 @pytest.fixture(scope="module")
 def prefix(tool: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What pip would install."""
+    """What pip would install of topolane and of the wings that are installed here."""
     prefix = tmp_path_factory.mktemp("prefix")
-    tool.write(prefix)
+    added = (point for group in wings.DISTRIBUTIONS for point in wings.added(group).values())
+    for distribution in {"topolane", *(point.dist.name for point in added if point.dist)}:
+        tool.write(prefix, distribution)
     return prefix
 
 

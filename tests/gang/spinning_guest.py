@@ -6,8 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from topolane.sites.model import Guest
-from topolane.sites.qemu import Folder, Machine
+from topolane_sites.model import Guest
+from topolane_sites.qemu import Folder, Machine
 
 CORES = 2
 
@@ -36,7 +36,7 @@ def start(folder: Path, name: str = "busy") -> Folder:
 
 def domain(folder: Path, name: str) -> str:
     """The XML of such a guest, for libvirt."""
-    from topolane.sites.clusters import Boot
-    from topolane.sites.domains import xml
+    from topolane_sites.clusters import Boot
+    from topolane_sites.domains import xml
 
     return xml(Guest(name, "c", CORES, 16 << 20, "here"), Boot(str(program(folder))), "qemu")

@@ -19,14 +19,14 @@ from test_gang_commands import daemon, gang, jobs
 from topolane._engine import InputError
 from topolane.gang.agent import Agent, Job
 from topolane.gang.guests import Guest, guest
-from topolane.sites.qemu import Folder
+from topolane_sites.qemu import Folder
 from waiting import until
 
 pytest.importorskip("qemu.qmp", reason="guests by QMP need the extra sites")
 if reason := spinning_guest.missing():
     pytest.skip(reason, allow_module_level=True)
 
-from topolane.sites.movers.qmp import ask, monitor
+from topolane_sites.movers.qmp import ask, monitor
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +120,7 @@ def test_what_is_no_guest_is_refused_in_a_sentence(
 async def _while_another_asks(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with monitor(path) as client:
         await ask(client, "query-status")
-        monkeypatch.setattr("topolane.sites.movers.qmp.ANSWER", 0.5)
+        monkeypatch.setattr("topolane_sites.movers.qmp.ANSWER", 0.5)
         await asyncio.to_thread(guest, path)
 
 

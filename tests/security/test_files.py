@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from topolane.nova.plan import Plan
-from topolane.sites.qemu import Folder, Machine
+from topolane_sites.qemu import Folder, Machine
 from waiting import DEADLINE
 
 MAIN = [sys.executable, "-c", "from topolane.cli import main; main()"]
@@ -122,7 +122,7 @@ def test_a_planted_draft_of_a_guest_is_not_followed(tmp_path: Path, victim: Path
     folder.mkdir()
     (folder / "one.json.new").symlink_to(victim / "file")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("topolane.sites.qemu.BINARY", "true")
+        patch.setattr("topolane_sites.qemu.BINARY", "true")
         Folder(folder).start(Machine("one", ()))
     untouched(victim)
     assert json.loads((folder / "one.json").read_text())["name"] == "one"

@@ -108,7 +108,7 @@ READS = {
         "from topolane.nova.plan import Plan; from pathlib import Path; Plan.read(Path('{file}'))"
     ),
     "cluster file": READ.format(
-        "from topolane.sites.clusters import read_cluster; read_cluster('{file}', (), ())"
+        "from topolane_sites.clusters import read_cluster; read_cluster('{file}', (), ())"
     ),
 }
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
-httpx = pytest.importorskip("httpx", reason="the extra sites is not installed")
+httpx = pytest.importorskip("httpx", reason="httpx is not installed")
 
 sys.path.append(str(Path(__file__).parents[1] / "serve"))
 from served import MAIN, SMALL, served

@@ -24,15 +24,15 @@ HELD = {"time": 1.0, "job": "1", "partition": "p", "submit": 0.0, "start": 0.0, 
 
 def _sites(path: Path) -> Any:
     pytest.importorskip("sqlalchemy", reason="the extra sites is not installed")
-    from topolane.sites.files import read_config
+    from topolane_sites.files import read_config
 
     return read_config(path)
 
 
 def _cluster(path: Path) -> Any:
     pytest.importorskip("psutil", reason="the extra sites is not installed")
-    from topolane.sites.clusters import read_cluster
-    from topolane.sites.model import Host
+    from topolane_sites.clusters import read_cluster
+    from topolane_sites.model import Host
 
     hosts = (
         Host("a1", "a", 2, 2 << 30, "qmp", "/nowhere/a1"),

@@ -9,7 +9,7 @@ import json
 import pytest
 from waiting import DEADLINE
 
-httpx = pytest.importorskip("httpx", reason="the extra sites is not installed")
+httpx = pytest.importorskip("httpx", reason="httpx is not installed")
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 from served import SMALL, served
 from topolane import sources

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-httpx = pytest.importorskip("httpx", reason="the extra sites is not installed")
+httpx = pytest.importorskip("httpx", reason="httpx is not installed")
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_server import check_complete, check_quiet, check_scraped, scraping

@@ -1,4 +1,4 @@
-"""One cluster of 72 nodes for all tests: 12 leaves of 6, 4 pods of 3 leaves."""
+"""What tests of Slurm share: another release of Slurm, the plugin built for it, and a deadline."""
 
 from __future__ import annotations
 
@@ -11,30 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live_cluster import Cluster, Inside, other_version, running, script
+from live_cluster import Inside, other_version
+from shared_cluster import cluster, mended, pytest_runtest_makereport, slurm
 from topolane.slurm import plugin_build
+
+__all__ = ["cluster", "mended", "pytest_runtest_makereport", "slurm"]
 
 HERE = Path(__file__).parent
 SUITE = "trixie"
 """The Debian suite whose Slurm has topology plugins of the release for which ours is written."""
-
-FAILED = pytest.StashKey[bool]()
-
-
-@pytest.fixture(scope="session")
-def slurm() -> None:
-    """Skips where no cluster can be had, with the names of the packages that are missing."""
-    done = script("check")
-    if done.returncode:
-        pytest.skip(done.stderr.strip().removeprefix("cluster.sh: "))
-
-
-@pytest.fixture(scope="session")
-def cluster(slurm: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    partitions = "pbatch pdebug:node[1-6]"
-    directory = tmp_path_factory.mktemp("slurm")
-    with running(72, directory, "--partitions", partitions) as up:
-        yield up
 
 
 @pytest.fixture(scope="session")
@@ -106,19 +91,3 @@ def deadline(request: pytest.FixtureRequest) -> Iterator[None]:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    report = yield
-    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
-    return report
-
-
-@pytest.fixture(autouse=True)
-def mended(request: pytest.FixtureRequest) -> Iterator[None]:
-    """After a test that failed, the shared cluster is as it was at first, so that no other test fails for it."""
-    yield
-    shared = request.node.funcargs.get("cluster")
-    if request.node.stash.get(FAILED, False) and isinstance(shared, Cluster):
-        shared.mend()

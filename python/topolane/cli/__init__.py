@@ -37,7 +37,6 @@ COMMANDS = {
     "routes": "Write forwarding tables that keep the traffic of every job on its dedicated links.",
     "serve": "Show a replayed log, a running Slurm or Kubernetes, or a shadow's log on a live page.",
     "simulate": "Run one workload under one policy and one queue discipline.",
-    "sites": "Watch MPI programs on several sites, and move guests so that those that communicate most are on one site.",
     "slurm": "Let Topolane choose the nodes of Slurm's jobs, inside slurmctld.",
     "traffic": "Summarise the traffic of a pattern or of a file.",
     "workload": "Show a workload, generate one, convert one, check a log, or import one from Slurm.",
