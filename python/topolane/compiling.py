@@ -10,6 +10,10 @@ from pathlib import Path
 from topolane._engine import InputError
 
 
+class Missing(Exception):
+    """A program cannot be built here: what is absent, and the package."""
+
+
 def split(text: str, option: str) -> list[str]:
     """The words of a command, split as a shell would. Raises InputError, naming the option, if there are
     none.
@@ -48,3 +52,10 @@ def first_error(text: str) -> str:
     lines = [" ".join(line.split()) for line in text.splitlines() if any(map(str.isalnum, line))]
     telling = [line for line in lines if "error" in line.lower()] or lines[-1:]
     return f": {telling[0][:200]}" if telling else ""
+
+
+def compile_with(command: Sequence[str | Path], made: Path) -> None:
+    """Runs a compiler. Raises Missing with its first complaint."""
+    done = subprocess.run([*command, "-o", made], capture_output=True, text=True, errors="replace")
+    if done.returncode != 0:
+        raise Missing(f"{made.name} does not compile with {command[0]}{first_error(done.stderr)}")

@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 from topolane._engine import Traffic
 from topolane.cli import cli
+from topolane.compiling import Missing
 from topolane.studies import nova, nova_smpi, nova_study
 from waiting import DEADLINE, until
 
@@ -28,7 +29,7 @@ RANKS = nova.VMS
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     try:
         return nova_smpi.build(tmp_path_factory.mktemp("programs"))
-    except nova_smpi.Missing as missing:
+    except Missing as missing:
         pytest.skip(f"SimGrid: {missing}")
 
 

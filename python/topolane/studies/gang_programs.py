@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from topolane.studies.nova_smpi import Missing, compile_with
+from topolane.compiling import Missing, compile_with
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

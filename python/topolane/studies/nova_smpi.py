@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from topolane.compiling import ended, first_error
+from topolane.compiling import Missing, compile_with, ended, first_error
 from topolane.studies import nova
 
 if TYPE_CHECKING:
@@ -44,10 +44,6 @@ KERNELS = {
 """Iterations that are run, and those of the benchmark's class B."""
 
 
-class Missing(Exception):
-    """SimGrid is not there: what is absent, and the package."""
-
-
 @dataclasses.dataclass(frozen=True)
 class Run:
     """One run of a kernel, small enough to send to a process."""
@@ -75,13 +71,6 @@ def build(folder: Path) -> Path:
         folder / "platform.so",
     )
     return folder
-
-
-def compile_with(command: Sequence[str | Path], made: Path) -> None:
-    """Runs a compiler. Raises Missing with its first complaint."""
-    done = subprocess.run([*command, "-o", made], capture_output=True, text=True, errors="replace")
-    if done.returncode != 0:
-        raise Missing(f"{made.name} does not compile with {command[0]}{first_error(done.stderr)}")
 
 
 def platform(run: Run) -> str:

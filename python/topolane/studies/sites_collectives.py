@@ -11,10 +11,11 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from topolane.compiling import Missing, compile_with
 from topolane.mpi.build import SOURCES as LIBRARY
 from topolane.studies import sites
 from topolane.studies.nova_smpi import SOURCES as KERNELS
-from topolane.studies.nova_smpi import Missing, compile_with, printed
+from topolane.studies.nova_smpi import printed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -6,8 +6,9 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from topolane.compiling import Missing
 from topolane.studies import sites
-from topolane.studies.nova_smpi import Missing, build, printed
+from topolane.studies.nova_smpi import build, printed
 
 if TYPE_CHECKING:
     from topolane.studies.sites import Run

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from topolane.cli.table import Table
 from topolane.studies import gang
-from topolane.studies.cli.sites_tables import Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,8 +14,8 @@ import click
 
 from topolane._engine import InputError
 from topolane.cli import common
+from topolane.cli.table import Table
 from topolane.studies import gang, gang_studies, gang_xen, xen_machine
-from topolane.studies.cli.sites_tables import Table
 from topolane.sweep.seeds import mean_of
 
 if TYPE_CHECKING:

@@ -68,12 +68,13 @@ def simulated(
     kernels: Sequence[str], seeds: Sequence[int], quick: bool, workers: int | None
 ) -> tuple[list[Times], str | None]:
     """The times, or none and the reason why."""
+    from topolane.compiling import Missing
     from topolane.studies import nova_smpi, nova_study
 
     with tempfile.TemporaryDirectory(prefix="topolane-nova-") as name:
         try:
             programs = nova_smpi.build(Path(name))
-        except nova_smpi.Missing as missing:
+        except Missing as missing:
             return [], str(missing)
         planned = nova_study.plan(programs, kernels, seeds, quick)
         with common.counting_bar("simulating", len(nova_study.unique(planned))) as done:

@@ -15,8 +15,8 @@ from topolane.studies.cli import sites_trace
 from topolane.studies.cli.judged import print_rows
 
 if TYPE_CHECKING:
+    from topolane.cli.table import Table
     from topolane.studies import Row
-    from topolane.studies.cli.sites_tables import Table
     from topolane.studies.sites_loss import Times
 
 OWN = ("loss-against-traffic.png", "points.csv")

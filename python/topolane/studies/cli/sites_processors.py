@@ -9,8 +9,8 @@ import click
 
 from topolane._engine import InputError
 from topolane.cli import common
+from topolane.cli.table import Table
 from topolane.studies import sites_processors, sites_smpi
-from topolane.studies.cli.sites_tables import Table
 
 
 def command(quick: bool, workers: int | None, as_json: bool) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import click
-
-from topolane.cli import common
+from topolane.cli.table import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,37 +14,6 @@ if TYPE_CHECKING:
     from topolane.studies.sites_jobs import Played
     from topolane.studies.sites_levels import Line
     from topolane.studies.sites_loss import Times
-
-
-@dataclasses.dataclass(frozen=True)
-class Table:
-    """What is printed as a table or as JSON."""
-
-    name: str
-    title: str
-    columns: tuple[str, ...]
-    lines: list[tuple[Any, ...]]
-    text_columns: tuple[str, ...] = ()
-
-    def dicts(self) -> list[dict[str, Any]]:
-        """For JSON."""
-        return [dict(zip(self.columns, line)) for line in self.lines]
-
-    def show(self) -> None:
-        """With its title."""
-        click.echo(self.title)
-        common.print_table(
-            self.columns, [[shown(cell) for cell in line] for line in self.lines], self.text_columns
-        )
-
-
-def shown(cell: Any) -> str:
-    """A cell: nothing for what is not there, three or so digits of a number."""
-    if cell is None:
-        return "-"
-    if isinstance(cell, float):
-        return f"{cell:,.0f}" if abs(cell) >= 1000 else f"{cell:.3g}"
-    return str(cell)
 
 
 def by_window(quick: bool) -> list[Wan]:
