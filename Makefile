@@ -7,7 +7,7 @@ PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashe
 INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation \
   --no-deps --editable
 # Distributions of their own, with commands of their own.
-WINGS := sites
+WINGS := sites gang
 # Cargo shows its progress on a terminal, and elsewhere only what fails.
 UNLESS_IT_FAILS := $(shell test -t 2 || echo '2>target/build.log || { cat target/build.log >&2; exit 1; }')
 SOURCES := $(shell find crates -name tests -prune -o \( -name '*.rs' -o -name 'Cargo.toml' \) -print) Cargo.toml Cargo.lock pyproject.toml \

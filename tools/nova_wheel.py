@@ -19,7 +19,6 @@ ELSEWHERE = (
     "baseline",
     "calibrate",
     "cli",
-    "gang",
     "kubernetes",
     "live",
     "mapping",

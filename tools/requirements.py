@@ -12,7 +12,7 @@ def read(file: str) -> dict:
 
 
 core, studies = read("pyproject.toml"), read("python/pyproject.toml")
-wings = {wing: read(f"{wing}/pyproject.toml") for wing in ("sites",)}
+wings = {wing: read(f"{wing}/pyproject.toml") for wing in ("sites", "gang")}
 pins = [pin for each in (core, studies, *wings.values()) for pin in each["build-system"]["requires"]]
 pins += core["project"]["dependencies"]
 extras = core["project"]["optional-dependencies"]

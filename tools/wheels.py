@@ -21,7 +21,7 @@ import nova_wheel
 
 ROOT = pathlib.Path(__file__).parents[1]
 LINUX = "manylinux_2_28"
-WINGS = ("sites",)
+WINGS = ("sites", "gang")
 PYTHON = (sys.executable, "-m")
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve()
 
 from measure import Options, Result, table
-from topolane.gang.agent import Agent
+from topolane_gang.agent import Agent
 
 CORES = (0, 1)
 STEPS = {"0.1 ms": 100_000, "1 ms": 1_000_000}

@@ -20,7 +20,7 @@ import systems
 from live_cluster import script
 from measure import Options, Result, number, table
 from priority import Ahead
-from topolane.studies import gang_programs as programs
+from topolane_gang.study import gang_programs as programs
 
 INTERVALS = (0.0002, 0.001, 0.005)
 CORES = 2

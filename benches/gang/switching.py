@@ -13,7 +13,7 @@ from pathlib import Path
 
 from measure import Options, Result, Row
 from topolane._engine import InputError
-from topolane.gang.agent import Agent, Limits
+from topolane_gang.agent import Agent, Limits
 
 CORES = tuple(sorted(os.sched_getaffinity(0)))[:2]
 WAYS = ("freeze", "freezer", "signals")

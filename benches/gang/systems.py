@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from live_cluster import Cluster, running
 from topolane import _engine
-from topolane.gang.agent import Agent
-from topolane.studies import gang_programs as programs
+from topolane_gang.agent import Agent
+from topolane_gang.study import gang_programs as programs
 
 if TYPE_CHECKING:
     from priority import Ahead

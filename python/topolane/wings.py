@@ -16,8 +16,8 @@ COMMANDS = "topolane.commands"
 PAPERS = "topolane.papers"
 """Entry points of commands of `topolane paper`."""
 DISTRIBUTIONS = {
-    COMMANDS: {"sites": "topolane-sites"},
-    PAPERS: {},
+    COMMANDS: {"gang": "topolane-gang", "sites": "topolane-sites"},
+    PAPERS: {"gang": "topolane-gang"},
 }
 """What to install for a command that is not there."""
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 TREE = Path(__file__).parents[2]
 PACKAGE = TREE / "python" / "topolane"
-WINGS = {"topolane_sites": TREE / "sites"}
+WINGS = {"topolane_gang": TREE / "gang", "topolane_sites": TREE / "sites"}
 """Packages of distributions of their own, and the folders that they and their tests lie in."""
 
 READING = {
@@ -56,7 +56,6 @@ MAY_IMPORT = {
     "nova": RUNNING | {"cluster", "mpi"},
     # A bounded HTTP server, for those that serve more than metrics.
     "web": RUNNING | {"cluster", "mpi"},
-    "gang": RUNNING | {"cluster", "mpi"},
     "report": RUNNING | {"cluster", "calibrate", "mpi"},
     # It shows what drivers read and decides nothing.
     "serve": RUNNING | {"cluster", "mpi", "web", "slurm", "kubernetes"},
@@ -73,13 +72,14 @@ MAY_IMPORT = {
         "flux",
         "kubernetes",
         "nova",
-        "gang",
         "serve",
         "report",
         "writing",
         "studies",
     },
-    "studies": RUNNING | {"cluster", "calibrate", "mpi", "gang", "report", "cli"},
+    "studies": RUNNING | {"cluster", "calibrate", "mpi", "report", "cli"},
+    "topolane_gang": RUNNING | {"cluster", "mpi", "report"},
+    "topolane_gang.cli": RUNNING | {"cluster", "mpi", "report", "cli", "topolane_gang"},
     "topolane_sites": RUNNING | {"cluster", "mpi", "web"},
     "topolane_sites.cli": RUNNING | {"cluster", "mpi", "cli", "topolane_sites"},
 }

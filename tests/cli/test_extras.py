@@ -10,7 +10,7 @@ import pytest
 from topolane import extras
 
 
-@pytest.mark.parametrize("extra", ["dask", "gang", "kubernetes", "nova", "serve", "slurm"])
+@pytest.mark.parametrize("extra", ["dask", "kubernetes", "nova", "serve", "slurm"])
 def test_the_command_that_is_printed_installs_all_packages_of_the_extra(extra: str) -> None:
     """Topolane is in no package index, so the command names what the extra requires, each as one word of the shell."""
     said = str(extras.missing("the page", extra, ImportError("No module named 'x'")))

@@ -145,7 +145,7 @@ def test_a_request_of_deep_arrays(tmp_path: Path) -> None:
     import socket
     import threading
 
-    from topolane.gang.daemon import Daemon
+    from topolane_gang.daemon import Daemon
 
     class Agent:
         cores = (0,)

@@ -42,7 +42,7 @@ def _cluster(path: Path) -> Any:
 
 
 def _jobs(path: Path) -> Any:
-    from topolane.gang.jobs_file import read
+    from topolane_gang.jobs_file import read
 
     return read(path)
 

@@ -21,7 +21,6 @@ COMMANDS = {
     "calibrate": "Measure bandwidths and all-to-all times with MPI, and write a machine file.",
     "compare": "Run every policy with every queue and scenario on one workload, and compare them.",
     "flux": "Let Topolane choose the nodes of a Flux instance's jobs, as its scheduler.",
-    "gang": "Run jobs as gangs on the cores of this machine: all threads of a job in the same time slice.",
     "k8s": "See what topolane-scheduler does in a Kubernetes cluster, and try it before you turn it on.",
     "links": "Show the load of every link under some jobs, and which jobs use it.",
     "machine": "Show a machine, convert it to another format, check it, or show one route.",

@@ -35,7 +35,7 @@ def give(
 ) -> None:
     """Prints the metrics of a registry once, or serves them until the process ends.
 
-    extra: the extra that has what `registry` imports. Raises InputError if the options do not fit, if something is not
+    extra: the extra, or the distribution of a wing, that has what `registry` imports. Raises InputError if the options do not fit, if something is not
     installed, or if the address cannot be used.
     """
     if once == (listen is not None):

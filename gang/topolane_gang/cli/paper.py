@@ -1,0 +1,176 @@
+"""`topolane paper gang`: how even, how coupled and how soon jobs are under batch, free, gang and adaptive."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from topolane.cli import common
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from topolane_gang.study.gang import Expectation, Play, Played
+    from topolane_gang.study.gang_causes import Cause, Other
+    from topolane_gang.study.gang_real import Real
+    from topolane_gang.study.gang_studies import Seen
+
+OWN = ("gang-timeline.png",)
+DISTURBED = 0.05
+"""Share of the cores above which others are named: barriers wait for whom they delay."""
+
+
+@click.command("gang")
+@click.option("--real", is_flag=True, help="Only on this machine's cores [default: both].")
+@click.option("--simulated", is_flag=True, help="Only simulated [default: both].")
+@click.option(
+    "--xen",
+    is_flag=True,
+    help="Only the micro-benchmark, in domains of a real Xen in emulation. Needs root and what make test installs.",
+)
+@click.option(
+    "--full",
+    is_flag=True,
+    help="With --xen: also slices of 100 ms, the agent's pauses, and a CoEVP-like mix.",
+)
+@click.option(
+    "--widths",
+    metavar="LIST",
+    help="With --xen: virtual processors of each domain, out of 2, 4 and 8 [default: 2,4].",
+)
+@click.option(
+    "--seconds",
+    type=common.Number(0.5, 600),
+    default=6.0,
+    show_default=True,
+    help="Of each run: how long the cores are full, or how long is counted.",
+)
+@click.option("--out", help="A directory for the pictures.")
+@common.json_option
+def command(
+    real: bool,
+    simulated: bool,
+    xen: bool,
+    full: bool,
+    widths: str | None,
+    seconds: float,
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Gang scheduling for predictable performance (poster), on real and simulated cores."""
+    if xen:
+        if real or simulated:
+            raise click.UsageError("--xen goes with neither --real nor --simulated")
+        from topolane_gang.cli import paper_xen
+
+        paper_xen.run(seconds, out, as_json, full, paper_xen.widths(widths))
+        return
+    if full or widths:
+        raise click.UsageError("--full and --widths are for --xen")
+    from topolane_gang.cli import paper_tables as tables
+    from topolane_gang.study import gang, gang_causes, gang_timeline
+
+    drawing = out is not None
+    seen: dict[str, Seen] = {}
+    causes: list[Cause] = []
+    mixes: list[Other] = []
+    pictures: dict[str, list[Played]] = {}
+    remark = ""
+    with common.outputs(out, OWN) as folder, tempfile.TemporaryDirectory(prefix="topolane-gang-") as name:
+        if real or not simulated:
+            remark = on_real_cores(Path(name), seconds, drawing, seen, pictures)
+        if simulated or not real:
+            causes, mixes = on_simulated_cores(seconds, drawing, seen, pictures)
+        if folder is not None:
+            gang_timeline.write(folder, pictures)
+    rows = [row for where, one in seen.items() for row in one.expectations(where)]
+    rows += gang_causes.fewer(causes)
+    found = tables.every(seen, causes, mixes)
+    if as_json:
+        common.print_json(
+            {
+                "assumed": gang.ASSUMED,
+                "real": remark,
+                "tables": {table.name: table.dicts() for table in found},
+                "expectations": [dataclasses.asdict(row) for row in rows],
+            }
+        )
+        return
+    for table in found:
+        table.show()
+    print_expectations(rows)
+    if remark:
+        click.echo(remark)
+    for assumption in gang.ASSUMED:
+        click.echo(f"assumed: {assumption}")
+
+
+def on_real_cores(
+    folder: Path, seconds: float, drawing: bool, seen: dict[str, Seen], pictures: dict[str, list[Played]]
+) -> str:
+    """Runs all on this machine's cores; a sentence where that could not be done, or not in peace."""
+    from topolane_gang.study import gang_real, gang_studies, gang_timeline
+
+    try:
+        real = gang_real.Real(folder)
+        cores = len(real.cores)
+        asked = gang_studies.plays(cores, seconds)
+        drawn = gang_timeline.plays(cores) if drawing else []
+        others = gang_real.Others()
+        with common.counting_bar("on real cores", len(asked) + len(drawn)) as done:
+            played = [counted(real, play, False, done) for play in asked]
+            traced = [counted(real, play, True, done) for play in drawn]
+    except gang_real.Unable as unable:
+        return f"not measured on real cores: {unable}"
+    seen[f"{cores} real"] = gang_studies.seen(asked, played)
+    if drawing:
+        pictures[f"{cores} real cores"] = traced
+    share = others.share(cores)
+    return f"other programs took {share:.0%} of the real cores meanwhile" if share > DISTURBED else ""
+
+
+def counted(real: Real, play: Play, trace: bool, done: Callable[[], None]) -> Played:
+    """A play, and a step of the bar."""
+    played = real.play(play, trace=trace)
+    done()
+    return played
+
+
+def on_simulated_cores(
+    seconds: float, drawing: bool, seen: dict[str, Seen], pictures: dict[str, list[Played]]
+) -> tuple[list[Cause], list[Other]]:
+    """Simulates all, and what hangs on what."""
+    from topolane_gang.study import gang, gang_causes, gang_simulated, gang_studies, gang_timeline
+
+    asked = {cores: gang_studies.plays(cores, seconds, gang.LONGER) for cores in gang.SIMULATED_CORES}
+    drawn = gang_timeline.plays(gang_timeline.CORES) if drawing else []
+    tasks = [gang_simulated.Task(cores, play) for cores, plays in asked.items() for play in plays]
+    tasks += [gang_simulated.Task(gang_causes.CORES, play) for play in gang_causes.plays(seconds)]
+    tasks += [gang_simulated.Task(gang_causes.CORES, play) for play in gang_causes.mixes_plays(seconds)]
+    tasks += [gang_simulated.Task(gang_timeline.CORES, play, trace=True) for play in drawn]
+    results = []
+    with common.counting_bar("simulating", len(tasks)) as done:
+        for task in tasks:
+            results.append(gang_simulated.play(task))
+            done()
+    played = iter(results)
+    for cores, plays in asked.items():
+        seen[f"{cores} simulated"] = gang_studies.seen(plays, list(itertools.islice(played, len(plays))))
+    causes = list(itertools.islice(played, len(gang_causes.plays(seconds))))
+    mixes = list(itertools.islice(played, len(gang_causes.mixes_plays(seconds))))
+    if drawing:
+        pictures[f"{gang_timeline.CORES} simulated cores"] = list(played)
+    return gang_causes.causes(seconds, causes), gang_causes.mixes(mixes)
+
+
+def print_expectations(rows: Sequence[Expectation]) -> None:
+    """What was expected and what was seen; what was not met has failed."""
+    common.print_table(
+        ("what", "expected", "seen", "met", "why"),
+        [[row.what, row.expected, row.seen, "yes" if row.met else "failed", row.why] for row in rows],
+        text_columns=("what", "expected", "seen", "why"),
+    )
