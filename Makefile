@@ -7,7 +7,7 @@ PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashe
 INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation \
   --no-deps --editable
 # Distributions of their own, with commands of their own.
-WINGS := sites gang
+WINGS := sites gang studies
 # Cargo shows its progress on a terminal, and elsewhere only what fails.
 UNLESS_IT_FAILS := $(shell test -t 2 || echo '2>target/build.log || { cat target/build.log >&2; exit 1; }')
 SOURCES := $(shell find crates -name tests -prune -o \( -name '*.rs' -o -name 'Cargo.toml' \) -print) Cargo.toml Cargo.lock pyproject.toml \
@@ -184,7 +184,7 @@ dashboards:
 header: $(VENV)/.installed
 	HEADER=write cargo test --package topolane-capi --test header --locked --quiet
 
-# Three wheels: topolane, with manual pages and shell completion; topolane-nova; and topolane-studies, which has the studies of papers.
+# Wheels of topolane, with manual pages and shell completion; of topolane-nova, which is cut out of it; and of each wing.
 # Of other processors too: make wheel PROCESSORS="x86_64 aarch64".
 PROFILE ?= release
 PROCESSORS ?= $(shell uname -m)

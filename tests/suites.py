@@ -110,6 +110,15 @@ SUITES = {
         ],
         900,
     ),
+    "studies": Suite(
+        [
+            *(f"studies/tests/test_paper_{topic}.py" for topic in ("nova", "processors", "sites", "trace")),
+            "studies/tests/test_two_level_simulated.py",
+        ],
+        ["studies/topolane_studies", "native/mpi"],
+        [],
+        150,
+    ),
     "mpi": Suite(
         ["tests/mpi", "tests/calibrate", "tests/rank_k", "tests/validation"],
         ["native/mpi", "native/calibrate", "python/topolane/mpi", "python/topolane/calibrate"],
@@ -173,7 +182,11 @@ UNITS = (
         f"sites/tests/test_{topic}.py"
         for topic in ("bisect", "clusters", "dry_run", "forgetting", "frames", "moves")
     ),
-    *(f"sites/tests/test_{topic}.py" for topic in ("plans", "sites_file")),
+    *(
+        f"sites/tests/test_{topic}.py"
+        for topic in ("plans", "sites_drafts", "sites_file", "sites_nesting", "sites_readers")
+    ),
+    *(f"gang/tests/test_gang_{topic}.py" for topic in ("nesting", "readers")),
     *(
         f"tests/slurm/test_{topic}.py"
         for topic in (
@@ -232,7 +245,7 @@ FIRST = (
     "sites/tests/test_migration.py",
     "sites/tests",
     "tests/mpi",
-    "tests/nova/test_paper_nova.py",
+    "studies/tests/test_paper_nova.py",
 )
 """The longest groups of tests begin first, so that none of them is left at the end."""
 
@@ -258,7 +271,7 @@ def group_of(nodeid: str) -> str:
         return "nova"
     _, package, name = f"{file}//".split("/")[:3]
     topic = name.removeprefix("test_").removesuffix(".py")
-    if package == "nova" and topic.removeprefix("nova_") not in (*WITHOUT_CLOUD, "paper_nova"):
+    if package == "nova" and topic.removeprefix("nova_") not in WITHOUT_CLOUD:
         return "nova"
     if package == "docs":
         return nodeid

@@ -11,9 +11,9 @@ def read(file: str) -> dict:
     return tomllib.loads((root / file).read_text())
 
 
-core, studies = read("pyproject.toml"), read("python/pyproject.toml")
-wings = {wing: read(f"{wing}/pyproject.toml") for wing in ("sites", "gang")}
-pins = [pin for each in (core, studies, *wings.values()) for pin in each["build-system"]["requires"]]
+core = read("pyproject.toml")
+wings = {wing: read(f"{wing}/pyproject.toml") for wing in ("sites", "gang", "studies")}
+pins = [pin for each in (core, *wings.values()) for pin in each["build-system"]["requires"]]
 pins += core["project"]["dependencies"]
 extras = core["project"]["optional-dependencies"]
 for name in sys.argv[1:]:

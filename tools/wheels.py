@@ -21,7 +21,7 @@ import nova_wheel
 
 ROOT = pathlib.Path(__file__).parents[1]
 LINUX = "manylinux_2_28"
-WINGS = ("sites", "gang")
+WINGS = ("sites", "gang", "studies")
 PYTHON = (sys.executable, "-m")
 
 
@@ -40,7 +40,6 @@ def main() -> None:
         wheels = [compiled(processor, given.profile, environment, folder) for processor in given.processors]
         for wheel in wheels:
             nova_wheel.main(wheel)
-        studies(environment, folder)
         wings = [wing(name, environment, folder) for name in WINGS]
         add_command_files(wheels, wings, environment, folder)
         given.directory.mkdir(parents=True, exist_ok=True)
@@ -111,14 +110,6 @@ def add_command_files(
     found = environment | {"PYTHONPATH": str(folder / "here")}
     tool = ROOT / "tools" / "command_files.py"
     subprocess.run([sys.executable, tool, *wheels, *wings], env=found, check=True)
-
-
-def studies(environment: dict[str, str], folder: pathlib.Path) -> None:
-    """Builds the wheel topolane-studies from a copy of its sources, because setuptools writes next to them."""
-    copy = folder / "studies"
-    shutil.copytree(ROOT / "python", copy, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-    words = ["wheel", "--quiet", "--no-build-isolation", "--no-deps", "--wheel-dir", folder, copy]
-    subprocess.run([*PYTHON, "pip", *words], env=environment, check=True)
 
 
 def wing(name: str, environment: dict[str, str], folder: pathlib.Path) -> pathlib.Path:

@@ -14,8 +14,8 @@ from collections import defaultdict
 from pathlib import Path
 
 from measure import Options, Result
-from topolane.studies.sites_collectives import PLACEMENTS, SELECTORS, SITES, Case, Row, build
-from topolane.studies.sites_collectives import measure as measured
+from topolane_studies.sites_collectives import PLACEMENTS, SELECTORS, SITES, Case, Row, build
+from topolane_studies.sites_collectives import measure as measured
 
 LATENCIES = (1e-3, 10e-3)
 

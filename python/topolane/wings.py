@@ -16,7 +16,7 @@ COMMANDS = "topolane.commands"
 PAPERS = "topolane.papers"
 """Entry points of commands of `topolane paper`."""
 DISTRIBUTIONS = {
-    COMMANDS: {"gang": "topolane-gang", "sites": "topolane-sites"},
+    COMMANDS: {"gang": "topolane-gang", "paper": "topolane-studies", "sites": "topolane-sites"},
     PAPERS: {"gang": "topolane-gang"},
 }
 """What to install for a command that is not there."""

@@ -36,9 +36,6 @@ COMMANDS = [
     "workload make",
     "workload convert",
     "workload import",
-    "paper",
-    "paper sc18",
-    "paper jigsaw",
 ]
 
 

@@ -14,7 +14,7 @@ import pytest
 from topolane import extras, wings
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("sites", "gang")
+FOLDERS = ("sites", "gang", "studies")
 PROJECTS = {wing: tomllib.loads((ROOT / wing / "pyproject.toml").read_text()) for wing in FOLDERS}
 WITHOUT_WINGS = """
 import importlib.metadata, sys

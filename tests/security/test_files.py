@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 from topolane.nova.plan import Plan
-from topolane_sites.qemu import Folder, Machine
 from waiting import DEADLINE
 
 MAIN = [sys.executable, "-c", "from topolane.cli import main; main()"]
@@ -114,18 +113,6 @@ def test_a_planted_draft_of_a_plan_is_not_followed(tmp_path: Path, victim: Path)
     Plan([], {}).write(tmp_path / "plan.json")
     untouched(victim)
     assert Plan.read(tmp_path / "plan.json") == Plan([], {})
-
-
-def test_a_planted_draft_of_a_guest_is_not_followed(tmp_path: Path, victim: Path) -> None:
-    """A user who plants the draft of a guest's file cannot have another file written by its host."""
-    folder = tmp_path / "guests"
-    folder.mkdir()
-    (folder / "one.json.new").symlink_to(victim / "file")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("topolane_sites.qemu.BINARY", "true")
-        Folder(folder).start(Machine("one", ()))
-    untouched(victim)
-    assert json.loads((folder / "one.json").read_text())["name"] == "one"
 
 
 def test_a_link_in_place_of_a_folder_is_not_followed(tmp_path: Path, victim: Path) -> None:

@@ -27,7 +27,6 @@ COMMANDS = {
     "map": "Map the ranks of a job to its nodes for the fewest hop-bytes.",
     "mpi": "Watch MPI programs: how much each rank sends to each other rank.",
     "nova": "Place groups of servers in OpenStack Nova by the tree of the network.",
-    "paper": "Rerun a paper's experiment and print its figures next to ours.",
     "patterns": "List the traffic patterns and their parameters.",
     "place": "Choose nodes for one request, or say why it cannot be placed (exit code 1).",
     "policies": "List policies, queue disciplines, routings, contention models, site policies and gang policies.",

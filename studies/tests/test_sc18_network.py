@@ -1,0 +1,90 @@
+"""The network study of SC'18: what is compared with what."""
+
+import dataclasses
+
+import pytest
+import topolane
+from topolane import _engine
+from topolane._engine import Traffic
+from topolane_studies import sc18_network as study
+
+CAB = study.STUDIES[2]
+
+
+@pytest.fixture(scope="module")
+def case() -> study.Case:
+    return study.Case(CAB, 1)
+
+
+def test_the_isolated_placement_of_a_workload_slows_no_job_down(case):
+    """Isolated jobs share no link, so under every routing and model each is slowed by exactly 1."""
+    jobs = study.workload(case)
+    cab = topolane.machine("cab")
+    laid = [(nodes, Traffic.pattern(pattern, count)) for pattern, count, nodes in jobs]
+    for routing in study.ROUTINGS:
+        for model in study.MODELS:
+            contended = _engine.contend(cab.routing(routing), model, laid)
+            assert set(contended.slowdowns.tolist()) == {1.0}
+
+
+def test_a_workload_fills_the_machine_with_jobs_of_the_study_s_sizes(case):
+    """No node is given twice, every size is in the range, and little of the machine is left."""
+    jobs = study.workload(case)
+    nodes = [node for _, _, placed in jobs for node in placed]
+    assert len(nodes) == len(set(nodes)) == sum(count for _, count, _ in jobs)
+    assert all(CAB.smallest <= count <= CAB.largest for _, count, _ in jobs)
+    assert len(nodes) > 0.9 * topolane.machine("cab").nodes
+
+
+def test_first_fit_on_a_machine_in_use_gives_no_node_twice(case):
+    """The jobs that come last run together: their nodes are apart."""
+    sizes = [count for _, count, _ in study.workload(case)]
+    placed = study.churned(case, sizes)
+    assert [len(nodes) for nodes in placed] == sizes
+    assert len({node for nodes in placed for node in nodes}) == sum(sizes)
+
+
+def test_a_speed_up_is_the_time_apart_over_the_time_isolated(case):
+    """Recomputed from the engine for one setting, job by job; the same seed gives the same."""
+    found = study.measure(case)
+    assert found == study.measure(case)
+    jobs = study.workload(case)
+    cab = topolane.machine("cab")
+    traffic = [
+        Traffic.pattern("suba2a(dims=3)" if pattern == "suba2a" else pattern, count, case.seed)
+        for pattern, count, _ in jobs
+    ]
+    ways = cab.routing("d-mod-k")
+    isolated = _engine.contend(ways, "max-min", [(job[2], each) for job, each in zip(jobs, traffic)])
+    apart = study.churned(case, [count for _, count, _ in jobs])
+    together = _engine.contend(ways, "max-min", list(zip(apart, traffic)))
+    expected = (together.times / isolated.times).tolist()
+    assert found.of["churned", "d-mod-k", "max-min"] == expected
+
+
+def test_the_verdict_is_by_the_tolerance_alone():
+    """A mean speed-up agrees within a tenth of the paper's, above or below."""
+    ways = {setting: [1.3, 1.2] for setting in study.settings()}
+    one = study.Speedups(["pairs", "suba2a"], [4, 4], ways)
+    flat = dataclasses.replace(CAB, paper={"pairs": 1.19, "suba2a": 1.35, "all": 1.25})
+    found = {each.name: [one] for each in study.STUDIES}
+    original, study.STUDIES = study.STUDIES, (flat,) * 3
+    try:
+        rows = study.rows(found)
+    finally:
+        study.STUDIES = original
+    assert [row.verdict for row in rows[:3]] == ["agrees", "differs", "agrees"]
+
+
+def test_what_has_no_figure_is_judged_by_direction_and_rank():
+    """Isolation must be faster for every pattern, the patterns stand in the paper's order, and some pairs lose."""
+    ways = {setting: [1.7, 1.6, 0.9, 1.2] for setting in study.settings()}
+    one = study.Speedups(list(study.PATTERNS), [4] * 4, ways)
+    rows = {row.what.partition(": ")[2]: row for row in study.unvalued_rows(study.STUDIES[0], [one])}
+    assert rows["order of the patterns"].verdict == "differs"
+    assert "5 of 6 pairs" in rows["order of the patterns"].why
+    assert rows["isolation in the mean"].verdict == "differs"
+    assert rows["pairs"].verdict == "agrees" and rows["pairs"].ours == "1 of 1 jobs, at worst 0.90"
+    greatest = rows["greatest speed-up of a workload"]
+    assert (greatest.paper, greatest.ours, greatest.by) == ("1.5", "1.35", "value")
+    assert greatest.verdict == "agrees"

@@ -1,0 +1,124 @@
+"""`topolane paper nova`: VM groups by stock Nova, by the paper's listing and by ours."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from topolane.cli import common
+
+from topolane_studies.cli.judged import print_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from topolane_studies.nova_study import Times
+
+KERNELS = ("bt", "sp", "lu", "cg", "mg", "ft", "is", "ep", "dt")
+
+
+@click.command("nova")
+@click.option("--seeds", type=click.IntRange(1), help="Runs of each kind [default: 10; 3 with --quick].")
+@click.option("--kernel", "kernels", type=click.Choice(KERNELS), multiple=True, help="Only these kernels.")
+@click.option("--quick", is_flag=True, help="A tenth of the iterations, and no changed settings.")
+@click.option("--out", help="A directory for the figure of the times and its points.")
+@click.option("--jobs", "workers", type=click.IntRange(1), help="Processes to use [default: all cores].")
+@common.json_option
+def command(
+    seeds: int | None,
+    kernels: tuple[str, ...],
+    quick: bool,
+    out: str | None,
+    workers: int | None,
+    as_json: bool,
+) -> None:
+    """Hop-byte placement of VM groups in OpenStack (2013), under SimGrid's SMPI."""
+    from topolane_studies import nova, nova_figure, nova_study
+
+    chosen = range(1, (seeds or (3 if quick else 10)) + 1)
+    wanted = [kernel for kernel in KERNELS if kernel in (kernels or KERNELS)]
+    hop_bytes = {setting.name: nova.all_hop_bytes(setting, chosen) for setting in (nova.CHOSEN, nova.NO_ROOM)}
+    with common.outputs(out, nova_figure.OWN) as folder:
+        times, missing = simulated(wanted, chosen, quick, workers)
+        if folder is not None:
+            nova_figure.write(folder, times)
+    rows = nova_study.rows(times, missing)
+    if as_json:
+        common.print_json(
+            {
+                "assumed": nova.ASSUMED,
+                "seeds": len(chosen),
+                "hop_bytes": hop_bytes,
+                "times": [described(each) for each in times],
+                "rows": [dataclasses.asdict(row) for row in rows],
+            }
+        )
+        return
+    print_hop_bytes(hop_bytes)
+    print_times(times)
+    print_rows(rows)
+    for assumption in nova.ASSUMED:
+        click.echo(f"assumed: {assumption}")
+
+
+def simulated(
+    kernels: Sequence[str], seeds: Sequence[int], quick: bool, workers: int | None
+) -> tuple[list[Times], str | None]:
+    """The times, or none and the reason why."""
+    from topolane.compiling import Missing
+
+    from topolane_studies import nova_smpi, nova_study
+
+    with tempfile.TemporaryDirectory(prefix="topolane-nova-") as name:
+        try:
+            programs = nova_smpi.build(Path(name))
+        except Missing as missing:
+            return [], str(missing)
+        planned = nova_study.plan(programs, kernels, seeds, quick)
+        with common.counting_bar("simulating", len(nova_study.unique(planned))) as done:
+            return nova_study.study(planned, workers=workers, done=done), None
+
+
+def described(times: Times) -> dict[str, Any]:
+    """A kernel's times for JSON."""
+    return {
+        "kernel": times.kernel,
+        "iterations": times.iterations,
+        "setting": times.setting.name,
+        "seconds": times.seconds,
+        "spread": {who: times.spread(who) for who in times.seconds},
+        "change_of_mean": {who: times.change(who) for who in times.seconds},
+        "change_of_most": {who: times.change_of_most(who) for who in times.seconds},
+    }
+
+
+def print_hop_bytes(found: dict[str, dict[str, list[int]]]) -> None:
+    """Hop-bytes by setting: the mean and the range over seeds."""
+    who = list(next(iter(found.values())))
+    lines = [
+        [name, *(f"{sum(of[each]) / len(of[each]):.1f} ({min(of[each])}-{max(of[each])})" for each in who)]
+        for name, of in found.items()
+    ]
+    common.print_table(("hop-bytes (switches)", *who), lines)
+
+
+def print_times(found: Sequence[Times]) -> None:
+    """Times by kernel and by who places."""
+    from topolane_studies.nova_smpi import KERNELS
+
+    lines = []
+    for times in found:
+        iterations = f"{times.iterations} of {KERNELS[times.kernel][1]}"
+        for who in times.seconds:
+            against = ["", ""]
+            if who != "stock":
+                against = [f"{times.change(who):+.1%}", f"{times.change_of_most(who):+.1%}"]
+            seconds = [f"{times.mean(who):.2f}", f"{times.most(who):.2f}", f"{times.spread(who):.1%}"]
+            lines.append([times.kernel, iterations, times.setting.name, who, *seconds, *against])
+    columns = ("kernel", "iterations", "setting", "placed by", "mean (s)", "longest (s)", "spread")
+    changes = ("mean\nvs stock", "longest\nvs stock")
+    if lines:
+        common.print_table((*columns, *changes), lines, text_columns=("setting", "placed by"))

@@ -1,0 +1,63 @@
+"""The figure of `topolane paper nova --out`: times of all kernels by stock Nova and by ours (the paper's Figure 5)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from topolane_studies import nova
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from matplotlib.figure import Figure
+
+    from topolane_studies.nova_study import Times
+
+OWN = ("times.png", "times.csv")
+SHOWN = ("stock", "ours")
+
+
+def figure(found: Sequence[Times]) -> Figure:
+    """Bars of the mean over stock's mean, with the shortest and the longest run."""
+    from topolane.report.style import MUTED, series
+    from topolane.report.with_matplotlib import figure as blank
+
+    drawn = blank(7.2, 3.8)
+    axes = drawn.add_subplot()
+    for place, who in enumerate(SHOWN):
+        means = [each.mean(who) / each.mean("stock") for each in found]
+        ends = [(each.mean(who) - min(each.seconds[who]), each.most(who) - each.mean(who)) for each in found]
+        errors = [[end[side] / each.mean("stock") for end, each in zip(ends, found)] for side in (0, 1)]
+        where = [index + 0.4 * (place - 0.5) for index in range(len(found))]
+        axes.bar(where, means, 0.38, yerr=errors, color=series(place), ecolor=MUTED, capsize=3, label=who)
+    axes.set_xticks(range(len(found)), [each.kernel.upper() for each in found])
+    axes.set_ylabel("time over stock's mean")
+    axes.legend(loc="lower right")
+    axes.set_title("16 VMs: mean, shortest and longest run")
+    return drawn
+
+
+def write(folder: Path, times: Sequence[Times]) -> None:
+    """The figure and its points, of the setting as chosen."""
+    import polars
+    from topolane.report.with_matplotlib import drawing
+
+    found = [each for each in times if each.setting == nova.CHOSEN]
+    if not found:
+        return
+    with drawing():
+        figure(found).savefig(folder / OWN[0], dpi=150, metadata={"Software": None})
+    polars.DataFrame(
+        [
+            {
+                "kernel": each.kernel,
+                "placed_by": who,
+                "mean": each.mean(who),
+                "shortest": min(of),
+                "longest": each.most(who),
+            }
+            for each in found
+            for who, of in each.seconds.items()
+        ]
+    ).write_csv(folder / OWN[1])

@@ -1,0 +1,81 @@
+"""The engine's prediction of what a program loses over a WAN, compared with what SMPI says."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from topolane._engine import Cut
+
+from topolane_studies import Row, sites, sites_loss
+from topolane_studies.sites import Job, Wan
+from topolane_studies.sites_scatter import spearman
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from topolane_studies.sites_loss import Times
+
+WITHIN = 0.10
+"""A predicted speed agrees if it lies within ten points of the simulated one."""
+
+
+def crossing(times: Times, job: Job) -> tuple[float, float, float, float]:
+    """What crosses the middle of a program, a second of its run on one site.
+
+    Turns of the rank with the most, bytes in the busier direction, bursts and bytes of the busiest pair.
+    """
+    half = sites.halves(job.ranks)
+    turns = [0] * job.ranks
+    ways = [0, 0]
+    busiest = (0, 0)
+    for (source, target), (messages, size, waits) in times.sent[job].items():
+        if half[source] != half[target]:
+            turns[source] += waits
+            ways[half[source]] += size
+            # Messages that follow each other without an answer are one burst.
+            busiest = max(busiest, (size, min(messages, waits) or messages))
+    seconds = times.one(job)
+    return max(turns) / seconds, max(ways) / seconds, busiest[1] / seconds, busiest[0] / seconds
+
+
+def cut(times: Times, job: Job) -> Cut:
+    """The same as the engine takes it."""
+    return Cut(*crossing(times, job))
+
+
+def loss(times: Times, job: Job, wan: Wan) -> float:
+    """Of speed, 0 to 1, as predicted."""
+    longer = cut(times, job).loss(wan.latency, wan.bandwidth, wan.window)
+    return longer / (1 + longer)
+
+
+def rows(times: Times, jobs: Sequence[Job]) -> list[Row]:
+    """Whether the prediction has the paper's order, and how near it is to SMPI."""
+    found = {kernel: loss(times, Job(kernel, sites.sized(kernel, 32)), Wan()) for kernel in sites.KERNELS}
+    ours = tuple(sorted(sites_loss.ORDER, key=lambda kernel: -found[kernel]))
+    order = Row(
+        "the same order by the engine's prediction alone",
+        " > ".join(kernel.upper() for kernel in sites_loss.ORDER),
+        " > ".join(kernel.upper() for kernel in ours),
+        "agrees" if ours == sites_loss.ORDER else "differs",
+        ", ".join(
+            f"{kernel.upper()} {found[kernel]:.1%}" for kernel in sorted(found, key=lambda k: -found[k])
+        ),
+        "exact",
+    )
+    predicted = [loss(times, job, Wan()) for job in jobs]
+    simulated = [times.loss(job, Wan()) for job in jobs]
+    near = sum(abs(a - b) <= WITHIN for a, b in zip(predicted, simulated))
+    off = max(zip(jobs, predicted, simulated), key=lambda each: abs(each[1] - each[2]))
+    return [
+        order,
+        Row(
+            "predicted loss against SMPI's, 5 ms",
+            "-",
+            f"{near} of {len(jobs)} within",
+            "agrees" if near == len(jobs) else "differs",
+            f"Spearman {spearman(predicted, simulated):.2f}; farthest off {off[0].name} class {off[0].size}: "
+            f"{off[1]:.0%} predicted, {off[2]:.0%} simulated",
+            f"{WITHIN * 100:.0f} points",
+        ),
+    ]
