@@ -71,9 +71,9 @@ def manual(context: click.Context, version: str) -> str:
 def distribution_of(path: str) -> str:
     """The distribution that has a command."""
     found = {
-        f"topolane {name}": point.dist.name
-        for name, point in wings.added(wings.COMMANDS).items()
-        if point.dist is not None
+        f"{above} {name}": command.distribution
+        for above, group in (("topolane paper", wings.PAPERS), ("topolane", wings.COMMANDS))
+        for name, command in wings.added(group).items()
     }
     return next((dist for command, dist in found.items() if f"{path} ".startswith(f"{command} ")), "topolane")
 

@@ -31,8 +31,8 @@ def tool() -> ModuleType:
 def prefix(tool: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What pip would install of topolane and of the wings that are installed here."""
     prefix = tmp_path_factory.mktemp("prefix")
-    added = (point for group in wings.DISTRIBUTIONS for point in wings.added(group).values())
-    for distribution in {"topolane", *(point.dist.name for point in added if point.dist)}:
+    added = (command for group in wings.DISTRIBUTIONS for command in wings.added(group).values())
+    for distribution in {"topolane", *(command.distribution for command in added)}:
         tool.write(prefix, distribution)
     return prefix
 

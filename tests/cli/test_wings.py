@@ -17,9 +17,10 @@ ROOT = Path(__file__).parents[2]
 FOLDERS = ("sites", "gang", "studies")
 PROJECTS = {wing: tomllib.loads((ROOT / wing / "pyproject.toml").read_text()) for wing in FOLDERS}
 WITHOUT_WINGS = """
-import importlib.metadata, sys
-importlib.metadata.entry_points = lambda **_: ()
+import sys
+from topolane import wings
 from topolane.cli import main
+wings.added = lambda group: {}
 sys.argv[0] = "topolane"
 main()
 """
@@ -57,8 +58,8 @@ def test_a_list_of_commands_imports_no_wing_and_says_what_the_command_says_itsel
     if not set(names) <= set(wings.added(wings.COMMANDS)):
         pytest.skip(f"topolane-{wing} is not installed")
     for name in names:
-        command = wings.added(wings.COMMANDS)[name].load()
-        assert command.get_short_help_str(1000) == wings.sentences(wings.COMMANDS)[name]
+        listed = wings.added(wings.COMMANDS)[name]
+        assert listed.load().get_short_help_str(1000) == listed.sentence
     code = (
         "import sys; from topolane.cli import cli; cli(['--help'], standalone_mode=False); "
         f"print('topolane_{wing}' in sys.modules)"
@@ -66,6 +67,15 @@ def test_a_list_of_commands_imports_no_wing_and_says_what_the_command_says_itsel
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     *shown, loaded = done.stdout.splitlines()
     assert loaded == "False" and any(line.startswith(f"  {name} ") for line in shown for name in names)
+
+
+@pytest.mark.parametrize("group", wings.DISTRIBUTIONS)
+def test_what_is_found_are_the_entry_points_of_installed_distributions(group: str) -> None:
+    """The short way to them finds what importlib.metadata finds."""
+    points = metadata.entry_points(group=group)
+    assert {name: (one.module, one.attribute) for name, one in wings.added(group).items()} == {
+        point.name: (point.module, point.attr) for point in points
+    }
 
 
 @pytest.mark.parametrize("wing", FOLDERS)

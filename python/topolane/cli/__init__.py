@@ -55,7 +55,7 @@ class Imported(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        sentences = wings.sentences(wings.COMMANDS)
+        sentences = {name: command.sentence for name, command in wings.added(wings.COMMANDS).items()}
         sentences |= {name: command.help or "" for name, command in self.commands.items()}
         with formatter.section("Commands"):
             formatter.write_dl(sorted(sentences.items()))
