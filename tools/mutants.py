@@ -104,7 +104,8 @@ def try_python(name: str, area: PythonArea, minutes: float) -> None:
     shutil.rmtree(copy, ignore_errors=True)
     for folder in ("python", "tests"):
         shutil.copytree(TREE / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(TREE / "pyproject.toml", copy)
+    for file in ("pyproject.toml", "conftest.py"):
+        shutil.copy(TREE / file, copy)
     skipped = [f"--deselect=tests/{name}/{test}" for test in area.skipped]
     words = ["-x", "-q", "-p", "no:cacheprovider", *area.tests, *skipped]
     python = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(copy / "python")}
