@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from topolane.run import Network
+from topolane.run import Defrag, Network
 
 BANDWIDTH_SHARE = "min_bandwidth"
 """The option for the least share of full bandwidth, of `simulate` and of `Scheduler.submit`."""
-MOVES = "moving"
-"""The option for moves of running jobs: (jobs per start, moves per start, seconds of pause)."""
+MOVES = "defrag"
+"""The option for moves of running jobs."""
 SPEED_UP = "scenario"
 """The option for the reduction of run time that isolation brings."""
 
 HALF: dict[str, Any] = {BANDWIDTH_SHARE: 0.5}
 SEGMENT: dict[str, Any] = {"segment": 8}
-MOVED: dict[str, Any] = {MOVES: (3, 0.05, 10.0)}
+MOVED: dict[str, Any] = {MOVES: Defrag(most=3, per_start=0.05, pause=10.0)}
 
 POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     "first-fit": ("first-fit", {}),

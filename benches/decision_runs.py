@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import decision_sequences as sequences
 from decision_names import NETWORKS, POLICIES, RECORDED, SITE_POLICIES, SPEED_UP
-from topolane import Machine, Shape, Workload, _engine, sources
+from topolane import Machine, Settings, Shape, Workload, _engine, sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -140,7 +140,7 @@ def rewritten(jobs: Workload, source: Source, seed: int) -> Workload:
     fabric, own = machine(source.machine), jobs.columns()
     columns = {key: own[key].tolist() for key in ("id", "submit", "run", "walltime", "nodes")}
     if source.rewritten == "recorded":
-        run = _engine.simulate(jobs, fabric, "slurm-tree", "easy", seed=seed)
+        run = _engine.simulate(jobs, fabric, Settings(policy="slurm-tree", queue="easy", seed=seed))
         rows = csv.DictReader(io.StringIO(run.tables()["jobs"].csv().decode()))
         facts = zip(rows, run.placements(), strict=True)
         held = {int(row["job_id"]): (row["starting_time"], nodes.tolist()) for row, nodes in facts}
@@ -168,15 +168,8 @@ def run(
     """
     fabric, meet = machine(source.machine), NETWORKS[network]
     name, options = (RECORDED, {}) if policy == RECORDED else POLICIES[policy]
-    outcome = _engine.simulate(
-        workload(source, limit, seed, logs),
-        fabric,
-        name,
-        queue,
-        seed=seed,
-        network=meet.on(fabric, seed) if meet else None,
-        **options,
-    )
+    settings = Settings(policy=name, queue=queue, seed=seed, network=meet, **options)
+    outcome = _engine.simulate(workload(source, limit, seed, logs), fabric, settings)
     rows = csv.DictReader(io.StringIO(outcome.tables()["jobs"].csv().decode()))
     for row, nodes in zip(rows, outcome.placements(), strict=True):
         start, end = float(row["starting_time"]), float(row["finish_time"])

@@ -35,9 +35,10 @@ import polars
 import topolane
 from measure import Options, Result, Row
 from numpy.typing import NDArray
-from topolane import InputError, Shape, Workload, _engine, baseline
+from topolane import InputError, Settings, Shape, Workload, _engine, baseline
 from topolane.baseline import draws as bound
 from topolane.baseline.measures import least_difference, spearman
+from topolane.failures import Failure
 from topolane.inference import infer
 from topolane.sweep.seeds import mean_of
 from topolane.units import DAY, HOUR
@@ -139,7 +140,7 @@ def synthetic(
     }
     polars.DataFrame(columns).write_csv(log)
     workload = topolane.workload(log, machine.nodes)
-    out = [(node, span * begin, span * end) for node, begin, end in recipe.out]
+    out = [Failure(node, span * begin, span * end) for node, begin, end in recipe.out]
     later = [held_until, *(held_until + np.round(drawn.uniform(1, 60, jobs)) for _ in range(draws - 1))]
     true = [both(workload.arranged(held_until=until.tolist()), machine, out) for until in later]
     waits = true[0][0]
@@ -150,11 +151,11 @@ def synthetic(
 Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
-def both(workload: Workload, machine: _engine.Machine, out: Sequence[tuple[int, float, float]]) -> Pair:
+def both(workload: Workload, machine: _engine.Machine, out: Sequence[Failure]) -> Pair:
     """The waits under first-fit and under isolated, by job number."""
 
     def waits(policy: str) -> NDArray[np.float64]:
-        outcome = _engine.simulate(workload, machine, policy, "easy", out_of_service=out)
+        outcome = _engine.simulate(workload, machine, Settings(policy=policy), out_of_service=out)
         return polars.DataFrame(outcome.tables()["jobs"]).sort("job_id")["waiting_time"].to_numpy()
 
     return waits("first-fit"), waits("isolated")
@@ -171,7 +172,7 @@ def replayed(truth: Truth, name: str, seed: int, *, scattered: bool = False) -> 
     workload = topolane.workload(truth.log, machine.nodes)
     asked = {what: what in INFERENCES[name] for what in ("held", "capacity", "order")}
     found = infer(workload, machine, **asked, scattered=scattered, seed=seed)
-    return both(found.workload, machine, [dataclasses.astuple(span) for span in found.out_of_service])
+    return both(found.workload, machine, found.out_of_service)
 
 
 def compared(truths: Sequence[Truth], name: str) -> list[Row]:

@@ -11,7 +11,9 @@ from typing import Any, Self, final
 from numpy import float64, uint32
 from numpy.typing import NDArray
 
+from topolane.failures import Failure
 from topolane.policy import Policy
+from topolane.run import Settings
 
 __all__ = [
     "Contended",
@@ -33,7 +35,6 @@ __all__ = [
     "Loads",
     "Machine",
     "Mapping",
-    "Network",
     "NoRoom",
     "Obstacle",
     "OtherNetwork",
@@ -687,25 +688,6 @@ def choose_sites(
     its cost and the shares `least` of the remaining time and `doubt` of what is lost now; a program rests
     `rest` seconds after a move; a program loses the share `drag` of its speed while a guest is copied.
     """
-
-@final
-class Network:
-    """How the jobs of a run meet on the network. Immutable."""
-
-    def __new__(
-        cls,
-        routing: Routing,
-        model: str,
-        communication: float,
-        patterns: Sequence[str | tuple[str, Traffic]],
-        *,
-        kill_at_walltime: bool = False,
-        cores_per_node: str | None = None,
-    ) -> Self:
-        """`communication`: the part of its run time alone that a job communicates, 0 to 1.
-
-        `cores_per_node`: "auto", "fixed:k" or a number; None leaves jobs the nodes of the log.
-        """
 
 @final
 class Contended:
@@ -1508,33 +1490,15 @@ def retrace(
 def simulate(
     workload: Workload,
     machine: Machine,
-    policy: str | Policy,
-    queue: str,
+    settings: Settings,
     *,
-    scenario: str = "none",
-    seed: int = 0,
-    default_walltime: float | None = None,
-    min_bandwidth: float | None = None,
-    within: str | None = None,
-    moving: tuple[int, float, float] | None = None,
-    network: Network | None = None,
-    outages: Sequence[tuple[Sequence[int], float, float]] = ...,
-    segment: int | None = None,
-    failures: Sequence[tuple[int, float, float]] = ...,
-    out_of_service: Sequence[tuple[int, float, float]] = ...,
-    spares: int = 0,
-    checkpoint: float = 3600.0,
-    restart: float = 600.0,
-    queue_config: tuple[str, str] | None = None,
+    out_of_service: Sequence[Failure] = ...,
     progress: Callable[[float], object] | None = None,
 ) -> Outcome:
-    """Runs a workload on a machine under a policy and a queue.
+    """Runs a workload on a machine.
 
-    within: where each job is to lie, for policies that ask (`unconstrained`, `preferred:LEVEL`, `required:LEVEL`).
-    outages: cables that fail together, and from when until when, in seconds; either may be infinite.
-    segment: nodes of each part of a job that must lie in one domain.
-    failures: nodes that fail, and from when until when, in seconds. out_of_service: nodes that take no new jobs. spares: idle nodes kept back in each domain to take the
-    place of one that fails. checkpoint, restart: seconds between checkpoints, and seconds to start again.
+    settings: with what files say in place of their names, as `topolane.simulate` makes them; it also draws failures and infers.
+    out_of_service: nodes that take no new jobs for a time; the jobs on them go on.
     progress: called now and then with the share of jobs that have ended.
     """
 

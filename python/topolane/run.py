@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from topolane import outages, texts
 from topolane._engine import InputError
-from topolane._engine import Network as EngineNetwork
 from topolane._engine import simulate as engine_simulate
 from topolane.failures import Failure, failures_of
 from topolane.options import option
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     import polars
 
-    from topolane._engine import Machine, OtherNetwork, Outcome, Routing, Table, Workload
+    from topolane._engine import Machine, OtherNetwork, Outcome, Routing, Table, Traffic, Workload
     from topolane.inference import Inferred
     from topolane.outages import Outage
 
@@ -46,28 +45,26 @@ class Network:
     communication: float = option(
         0.3, "Part of its run time that a job communicates when it runs alone.", flag="--comm-fraction"
     )
-    patterns: tuple[str, ...] = option(
+    patterns: tuple[str | tuple[str, Traffic], ...] = option(
         ("stencil4d", "unstructured3d", "pairs", "suba2a"),
         "Traffic of the jobs; each job draws one. Patterns (`topolane patterns` lists them) or traffic files, such as "
         "`topolane mpi run` writes, separated by commas.",
     )
-    """By default the four of the SC'18 study."""
+    """By default the four of the SC'18 study. In a program also a name with its matrix."""
     kill_at_walltime: bool = option(
         False, "End a job at its walltime, even if it would have ended earlier without contention."
     )
     cores_per_node: str | None = None
     """How many cores of each node a job takes, chosen at submission: auto, or fixed:k; None: all."""
 
-    def on(self, machine: Machine, seed: int) -> EngineNetwork:
-        """The network as an engine object. Raises InputError for an unknown name or a share out of range."""
-        routing = self.routing
-        return EngineNetwork(
-            machine.routing(routing, seed) if isinstance(routing, str) else routing,
-            self.model,
-            self.communication,
-            [measured_or_named(pattern) for pattern in self.patterns],
-            kill_at_walltime=self.kill_at_walltime,
-            cores_per_node=self.cores_per_node,
+    def read(self) -> Network:
+        """The network with the matrices of files in place of their names. Raises InputError for a bad file."""
+        return dataclasses.replace(
+            self,
+            patterns=tuple(
+                measured_or_named(pattern) if isinstance(pattern, str) else pattern
+                for pattern in self.patterns
+            ),
         )
 
 
@@ -85,7 +82,10 @@ class Defrag:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Settings:
-    """How a workload is run on a machine: the keyword arguments of `simulate`, the options of the command line."""
+    """How a workload is run on a machine: the keyword arguments of `simulate`, the options of the command line.
+
+    The engine reads the same object, once `simulate` has put what files say in place of their names.
+    """
 
     policy: str | Policy = option(
         "first-fit", "Policy: a name (`topolane policies` lists them), or module:Class."
@@ -94,11 +94,12 @@ class Settings:
     queue: str = option(
         "easy", "Queue discipline: fcfs, easy, conservative, slurm, or recorded (the log's start times)."
     )
-    queue_config: str | None = option(
+    queue_config: str | tuple[str, str] | None = option(
         None,
         "Priorities, limits, partitions and so on of the queue slurm, as JSON [default: LOG-slurm.json next to the log, if it "
         "is there].",
     )
+    """In a program also a name and the text itself."""
     scenario: str = option("none", "Speed-up of isolated jobs: none, 5, 10, 20 (per cent), v1, v2.")
     """The cut in run time that isolation brings; it applies only under a policy that isolates."""
     seed: int = option(0, "Seed of all random draws.")
@@ -257,56 +258,18 @@ def simulate(
     Raises InputError for an unknown name, for a speed-up together with a network, and under `recorded` for a
     log without node lists.
     """
-    how = dataclasses.replace(settings, **changes)
-    rule = resolve(how.policy) if isinstance(how.policy, str) else how.policy
-    if not isinstance(rule, str | Policy):
-        raise InputError(f"a policy is a name or a topolane.Policy, not {rule!r}")
-    if how.network and how.scenario != "none":
-        raise InputError("with a network no speed-up is assumed: the scenario can only be none")
-    name = rule if isinstance(rule, str) else rule.name
-    queue = "recorded" if name == "recorded" else how.queue
-    if name == "recorded" and not workload.names_nodes:
-        raise InputError(
-            f"workload {workload.name} names no nodes, so none can be replayed; what changes widths or "
-            "submissions (--nodes-x, --load, --squeeze) takes them away"
-        )
-    failing = how.outages or ()
-    if isinstance(failing, str):
-        failing = outages.read(failing, machine)
-    replays = "recorded" in (name, queue)
-    if replays and (how.failures not in (None, "none") or how.spares):
-        raise InputError("a replay of recorded starts has no failures and no spare nodes")
-    failed: Sequence[Failure] = ()
-    skipped = 0
-    if not replays:
-        if how.failures is None or isinstance(how.failures, str):
-            failed, skipped = failures_of(how.failures, workload, machine, how.seed)
-        else:
-            failed = how.failures
-    inferred = None if replays else _inferred(workload, machine, how)
-    if inferred is not None and inferred.out_of_service and failed:
+    how = _checked(dataclasses.replace(settings, **changes), workload)
+    how, skipped = _read(how, workload, machine)
+    inferred = None if _replays(how) else _inferred(workload, machine, how)
+    if inferred is not None and inferred.out_of_service and how.failures:
         raise InputError(
             f"--capacity {how.capacity} and failures both say which nodes are out: give --failures none, or no --capacity"
         )
     outcome = engine_simulate(
         workload if inferred is None else inferred.workload,
         machine,
-        rule,
-        queue,
-        scenario=how.scenario,
-        seed=how.seed,
-        default_walltime=how.default_walltime,
-        min_bandwidth=how.min_bandwidth,
-        within=how.within,
-        segment=how.segment,
-        moving=dataclasses.astuple(how.defrag) if how.defrag else None,
-        network=how.network.on(machine, how.seed) if how.network else None,
-        outages=[(outage.cables, outage.start, outage.end) for outage in failing],
-        failures=[dataclasses.astuple(failure) for failure in failed],
-        out_of_service=[dataclasses.astuple(span) for span in inferred.out_of_service] if inferred else [],
-        spares=how.spares,
-        checkpoint=3600.0 * how.checkpoint,
-        queue_config=_queue_config(how.queue_config, queue),
+        how,
+        out_of_service=[] if inferred is None else inferred.out_of_service,
         progress=progress,
     )
     summary = outcome.summary()
@@ -316,20 +279,67 @@ def simulate(
         summary["failures_left_out"] = skipped
     if inferred is not None:
         summary["inferred"] = inferred.facts
-    if limits := machine.limits(rule):
+    if limits := machine.limits(how.policy):
         summary["limits"] = limits
     if machine.networks:
         summary["networks"] = [_on_network(outcome, machine, network) for network in machine.networks]
     return Run(
         workload=workload.name,
         machine=machine.name,
-        policy=name,
-        queue=queue,
+        policy=_name(how),
+        queue=how.queue,
         scenario=how.scenario,
         summary=summary,
         tables=outcome.take_tables(),
         network=how.network.model if how.network else None,
     )
+
+
+def _checked(how: Settings, workload: Workload) -> Settings:
+    """The settings with the policy itself and the queue that it needs. Raises InputError for what does not go together."""
+    rule = resolve(how.policy) if isinstance(how.policy, str) else how.policy
+    if not isinstance(rule, str | Policy):
+        raise InputError(f"a policy is a name or a topolane.Policy, not {rule!r}")
+    if how.network and how.scenario != "none":
+        raise InputError("with a network no speed-up is assumed: the scenario can only be none")
+    how = dataclasses.replace(how, policy=rule)
+    if _name(how) != "recorded":
+        return how
+    if not workload.names_nodes:
+        raise InputError(
+            f"workload {workload.name} names no nodes, so none can be replayed; what changes widths or "
+            "submissions (--nodes-x, --load, --squeeze) takes them away"
+        )
+    return dataclasses.replace(how, queue="recorded")
+
+
+def _name(how: Settings) -> str:
+    return how.policy if isinstance(how.policy, str) else how.policy.name
+
+
+def _replays(how: Settings) -> bool:
+    """Whether jobs start when the records say."""
+    return "recorded" in (_name(how), how.queue)
+
+
+def _read(how: Settings, workload: Workload, machine: Machine) -> tuple[Settings, int]:
+    """The settings with what files say in place of their names, and how many failures of a file are skipped."""
+    cut = outages.read(how.outages, machine) if isinstance(how.outages, str) else how.outages
+    failed, skipped = how.failures, 0
+    if _replays(how):
+        if failed not in (None, "none") or how.spares:
+            raise InputError("a replay of recorded starts has no failures and no spare nodes")
+        failed = ()
+    elif failed is None or isinstance(failed, str):
+        failed, skipped = failures_of(failed, workload, machine, how.seed)
+    read = dataclasses.replace(
+        how,
+        outages=cut,
+        failures=failed,
+        network=how.network and how.network.read(),
+        queue_config=_queue_config(how.queue_config, how.queue),
+    )
+    return read, skipped
 
 
 def _inferred(workload: Workload, machine: Machine, how: Settings) -> Inferred | None:
@@ -352,10 +362,12 @@ def _inferred(workload: Workload, machine: Machine, how: Settings) -> Inferred |
     )
 
 
-def _queue_config(file: str | None, queue: str) -> tuple[str, str] | None:
+def _queue_config(file: str | tuple[str, str] | None, queue: str) -> tuple[str, str] | None:
     """The name and the text of the configuration, for the queue that reads one."""
     if file is None or queue != "slurm":
         return None
+    if not isinstance(file, str):
+        return file
     return file, texts.decoded(texts.unzipped(texts.read_bytes(file), file), file)
 
 

@@ -171,7 +171,7 @@ def test_a_run_without_jobs_has_tables_of_the_same_kinds(toy, jobs):
 
 
 def test_placements_are_what_the_table_says(toy, jobs):
-    outcome = topolane._engine.simulate(jobs, toy, "random", "easy", seed=1)
+    outcome = topolane._engine.simulate(jobs, toy, topolane.Settings(policy="random", seed=1))
     run = topolane.simulate(jobs, toy, policy="random", queue="easy", seed=1)
     assert outcome.tables()["jobs"].csv() == run.tables["jobs"].csv()
     for nodes, row in zip(outcome.placements(), run.jobs.iter_rows(named=True), strict=True):

@@ -60,7 +60,7 @@ def jobs(draw: random.Random, nodes: int, path: Path) -> _engine.Workload:
 
 
 def outcome_of(machine: _engine.Machine, workload: _engine.Workload) -> _engine.Outcome:
-    return _engine.simulate(workload, machine, "first-fit", "easy")
+    return _engine.simulate(workload, machine, topolane.Settings())
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -158,7 +158,7 @@ def released_twice(table: _engine.Table) -> None:
 def sent(toy) -> bytes:
     """A table of about a megabyte as another process sends it."""
     jobs = topolane.workload("exp-2", toy.nodes, seed=4, shape=topolane.Shape(limit=10_000))
-    table = _engine.simulate(jobs, toy, "first-fit", "fcfs").tables()["jobs"]
+    table = _engine.simulate(jobs, toy, topolane.Settings(queue="fcfs")).tables()["jobs"]
     text = pickle.dumps(table)
     assert len(text) > 500_000
     return text
@@ -167,7 +167,7 @@ def sent(toy) -> bytes:
 def test_taken_tables_are_the_same_and_leave_nothing(toy):
     """`take_tables` gives what `tables` gives, to the last byte. The outcome has no jobs afterwards."""
     jobs = topolane.workload("exp-2", toy.nodes, seed=4, shape=topolane.Shape(limit=500))
-    outcome = _engine.simulate(jobs, toy, "first-fit", "easy")
+    outcome = _engine.simulate(jobs, toy, topolane.Settings())
     kept = {name: table.csv() for name, table in outcome.tables().items()}
     assert len(kept["jobs"].splitlines()) == 1 + 500
     assert {name: table.csv() for name, table in outcome.take_tables().items()} == kept
@@ -215,7 +215,7 @@ def bytes_of(table: _engine.Table) -> bytes:
 
 def test_bytes_that_are_no_table_are_refused(toy, jobs):
     """A text's end beyond its column, and bytes that end early, are refused before anything reads them as Arrow."""
-    text = bytes_of(_engine.simulate(jobs, toy, "first-fit", "fcfs").tables()["jobs"])
+    text = bytes_of(_engine.simulate(jobs, toy, topolane.Settings(queue="fcfs")).tables()["jobs"])
     read = _engine.Table._read
     assert bytes_of(read(text)) == text
     for length in range(0, len(text), 97):

@@ -9,10 +9,11 @@ import click
 import pytest
 import topolane
 from click.testing import CliRunner
+from topolane import _engine
 from topolane.cli import cli
 from topolane.cli.settings import options_of, taken
 from topolane.options import option
-from topolane.run import Network, Settings
+from topolane.run import INFERRED, Network, Settings
 from topolane.sources import Shape
 from topolane.sweep import Task
 
@@ -75,3 +76,18 @@ def test_a_task_has_all_settings_and_simulate_takes_them_as_arguments() -> None:
     assert (run.policy, run.queue) == ("isolated", "fcfs")
     with pytest.raises(TypeError, match="polcy"):
         topolane.simulate(jobs, machine, polcy="isolated")
+
+
+def test_the_engine_reads_each_setting_by_its_own_name() -> None:
+    """No setting has another form on its way into the engine. Only what is inferred from the records is done before."""
+    read = set()
+
+    class Watched:
+        def __getattr__(self, name: str) -> Any:
+            read.add(name)
+            return getattr(Settings(), name)
+
+    settings: Any = Watched()
+    machine = topolane.machine("fat-tree(radix=4)")
+    _engine.simulate(topolane.workload("exp-2", machine.nodes, shape=Shape(limit=20)), machine, settings)
+    assert read == {field.name for field in dataclasses.fields(Settings)} - INFERRED.keys()

@@ -27,6 +27,7 @@ mod rank_k;
 mod retrace;
 mod routing;
 mod run;
+mod run_settings;
 mod scheduler;
 mod sites;
 mod state;
@@ -72,7 +73,7 @@ mod _engine {
     #[pymodule_export]
     use crate::memory::end_without_memory;
     #[pymodule_export]
-    use crate::network::{Contended, Network, contend, max_min, models};
+    use crate::network::{Contended, contend, max_min, models};
     #[pymodule_export]
     use crate::other_network::OtherNetwork;
     #[pymodule_export]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
-use topolane_fabric::InputError;
+use topolane_fabric::{Fabric, InputError};
 use topolane_traffic::{Filling, Flows, Loads, MODELS, ModelInfo, Patterned, pattern};
 
 use crate::answering::answering;
@@ -19,44 +19,52 @@ pub fn models() -> Vec<(&'static str, &'static str)> {
     MODELS.iter().map(|info| (info.name, info.summary)).collect()
 }
 
-/// The network of a run, and how jobs use it. Immutable.
-#[pyclass(frozen, module = "topolane._engine")]
-pub struct Network {
-    pub network: topolane_simulator::Network,
+/// `topolane.Network` in which every name of a file has given way to what the file says. Its defaults are there.
+#[derive(FromPyObject)]
+pub struct Network<'py> {
+    model: String,
+    routing: Ways<'py>,
+    communication: f64,
+    patterns: Vec<Bound<'py, PyAny>>,
+    kill_at_walltime: bool,
+    cores_per_node: Option<String>,
 }
 
-#[pymethods]
-impl Network {
-    #[new]
-    #[pyo3(signature = (routing, model, communication, patterns, *, kill_at_walltime=false, cores_per_node=None))]
-    fn new(
-        routing: &Routing,
-        model: &str,
-        communication: f64,
-        patterns: Vec<Bound<'_, PyAny>>,
-        kill_at_walltime: bool,
-        cores_per_node: Option<&str>,
-    ) -> PyResult<Network> {
-        check_share("the communication fraction", communication)?;
-        if patterns.is_empty() {
+/// Routes by the name of their rule, or themselves.
+#[derive(FromPyObject)]
+enum Ways<'py> {
+    Named(String),
+    These(Bound<'py, Routing>),
+}
+
+impl Network<'_> {
+    /// The network as the simulator takes it. The seed is for routings that draw.
+    pub fn on(&self, fabric: &Arc<Fabric>, seed: u64) -> PyResult<topolane_simulator::Network> {
+        check_share("the communication fraction", self.communication)?;
+        if self.patterns.is_empty() {
             return Err(bad_input("name at least one pattern of communication"));
         }
-        let model = model_named(model)?;
+        let model = model_named(&self.model)?;
         if !model.of_links {
             let text =
                 "says nothing of links, so jobs on nodes of their own do not slow each other";
             return Err(bad_input(format!("model {} {text}", model.name)));
         }
-        let patterns: PyResult<_> = patterns.iter().map(patterned).collect();
-        Ok(Network {
-            network: topolane_simulator::Network {
-                routing: Arc::clone(&routing.routing),
-                model,
-                communication,
-                patterns: patterns?,
-                kill_at_walltime,
-                cores_per_node: cores_per_node.map(cores_from).transpose()?,
-            },
+        let routing = match &self.routing {
+            Ways::Named(name) => Routing::named(fabric, name, seed)?.routing,
+            Ways::These(ways) => Arc::clone(&ways.get().routing),
+        };
+        if !Arc::ptr_eq(routing.fabric(), fabric) {
+            return Err(bad_input("the network's routing is another machine's"));
+        }
+        let patterns: PyResult<_> = self.patterns.iter().map(patterned).collect();
+        Ok(topolane_simulator::Network {
+            routing,
+            model,
+            communication: self.communication,
+            patterns: patterns?,
+            kill_at_walltime: self.kill_at_walltime,
+            cores_per_node: self.cores_per_node.as_deref().map(cores_from).transpose()?,
         })
     }
 }

@@ -8,21 +8,15 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use topolane_fabric::{Fabric, InputError};
 use topolane_placement::Policy;
-use topolane_scheduler::queues::Slurm;
-use topolane_scheduler::queues::slurm::SlurmConfig;
-use topolane_scheduler::{Defrag, Queue};
-use topolane_simulator::{
-    Failure, Metrics, Options, Outage, Recovery, Scenario, Summary, into_tables,
-    simulate as run_events, tables,
-};
+use topolane_scheduler::Queue;
+use topolane_simulator::{Metrics, Options, Summary, into_tables, simulate as run_events, tables};
 
 use crate::answering::{BETWEEN_LOOKS, answering, reporting};
 use crate::error::{RunError, bad_input, input_error};
 use crate::machine::Machine;
-use crate::network::Network;
 use crate::other_network::OtherNetwork;
-use crate::policy::{policy_from, queue_names};
-use crate::state::{min_bandwidth_from, within_from};
+use crate::policy::policy_from;
+use crate::run_settings::{Down, Settings};
 use crate::table::Table;
 use crate::workload::Workload;
 
@@ -45,81 +39,24 @@ struct Ran {
     metrics: Metrics,
 }
 
-/// Runs a workload on a machine under a policy (a name or an object with `choose`) and a queue.
-/// `progress`, if given, is called now and then with the share of jobs that have ended.
+/// Runs a workload on a machine. `out_of_service` are nodes that take no new jobs for a time. `progress`, if given, is called now
+/// and then with the share of jobs that have ended.
 #[pyfunction]
-#[pyo3(signature = (workload, machine, policy, queue, *, scenario="none", seed=0, default_walltime=None, min_bandwidth=None, within=None, moving=None, network=None, outages=vec![], segment=None, failures=vec![], out_of_service=vec![], spares=0, checkpoint=3600.0, restart=600.0, queue_config=None, progress=None))]
-#[allow(clippy::too_many_arguments)]
+#[pyo3(signature = (workload, machine, settings, *, out_of_service=vec![], progress=None))]
 pub fn simulate(
     py: Python<'_>,
     workload: &Bound<'_, Workload>,
     machine: &Bound<'_, Machine>,
-    policy: &Bound<'_, PyAny>,
-    queue: &str,
-    scenario: &str,
-    seed: u64,
-    default_walltime: Option<f64>,
-    min_bandwidth: Option<f64>,
-    within: Option<&str>,
-    moving: Option<(u32, f64, f64)>,
-    network: Option<&Network>,
-    outages: Vec<(Vec<u32>, f64, f64)>,
-    segment: Option<u32>,
-    failures: Vec<(u32, f64, f64)>,
-    out_of_service: Vec<(u32, f64, f64)>,
-    spares: u32,
-    checkpoint: f64,
-    restart: f64,
-    queue_config: Option<(String, String)>,
+    settings: Settings<'_>,
+    out_of_service: Vec<Down>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Outcome> {
-    let (policy, raised) = policy_from(policy, seed)?;
-    let discipline = queue_from(queue, queue_config, &machine.get().fabric)?;
-    if default_walltime.is_some_and(|walltime| !(walltime.is_finite() && walltime > 0.0)) {
-        return Err(bad_input("the default walltime must be above 0 seconds"));
-    }
-    let min_bandwidth = min_bandwidth_from(min_bandwidth)?;
-    let moving = moving.map(|(most, per_start, pause)| Defrag::new(most, per_start, pause));
-    if moving.is_some_and(|moving| !(moving.per_start >= 0.0 && moving.pause >= 0.0)) {
-        return Err(bad_input("moves per job started and seconds of pause must be 0 or more"));
-    }
-    if segment == Some(0) {
-        return Err(bad_input("a segment has at least 1 node, not 0"));
-    }
-    let scenario: Scenario = scenario.parse().map_err(input_error)?;
     let jobs = Arc::clone(&workload.get().jobs);
     let fabric = Arc::clone(&machine.get().fabric);
-    let within = within_from(within, &fabric)?;
-    let network = network.map(|network| network.network.clone());
-    if network.as_ref().is_some_and(|network| !Arc::ptr_eq(network.routing.fabric(), &fabric)) {
-        return Err(bad_input("the network's routing is another machine's"));
-    }
-    let mut failing = Vec::with_capacity(outages.len());
-    for (cables, from, until) in outages {
-        if let Some(cable) = cables.iter().find(|&&cable| fabric.cable_place(cable).is_none()) {
-            return Err(bad_input(format!("an outage of cable {cable}: there is none in a tree")));
-        }
-        if from.is_nan() || until.is_nan() || until <= from {
-            return Err(bad_input(format!("an outage cannot be from {from} s until {until} s")));
-        }
-        failing.push(Outage { cables, from, until });
-    }
-    let outages = failing;
-    let options = Options {
-        scenario,
-        seed,
-        default_walltime,
-        min_bandwidth,
-        within,
-        moving,
-        segment,
-        network,
-        outages,
-        failures: failures_from(failures, &fabric)?,
-        out_of_service: failures_from(out_of_service, &fabric)?,
-        recovery: recovery_from(spares, checkpoint, restart)?,
-    };
-    let run = Run { jobs, fabric, policy, queue: discipline, options };
+    let (policy, raised) = policy_from(&settings.policy, settings.seed)?;
+    let queue = settings.queue_on(&fabric)?;
+    let options = settings.options(&fabric, out_of_service)?;
+    let run = Run { jobs, fabric, policy, queue, options };
     let tell = |py: Python<'_>, share: f64| {
         py.check_signals()?;
         progress.as_ref().map_or(Ok(()), |call| call.call1(py, (share,)).map(drop))
@@ -205,43 +142,6 @@ impl Run {
             Halt::Abandoned => bad_input("the run was left"),
         })
     }
-}
-
-/// The queue of that name, with its configuration (a file and its text) if it is one that reads it.
-fn queue_from(
-    name: &str,
-    config: Option<(String, String)>,
-    fabric: &Fabric,
-) -> PyResult<Box<dyn Queue>> {
-    if let Some((file, text)) = config.filter(|_| name == "slurm") {
-        let config = SlurmConfig::parse(&text);
-        let queue = config.and_then(|config| Slurm::new(config, fabric));
-        return Ok(Box::new(queue.map_err(|error| input_error(error.in_file(file)))?));
-    }
-    topolane_scheduler::queue(name)
-        .ok_or_else(|| bad_input(format!("unknown queue {name:?}; there are {}", queue_names())))
-}
-
-fn failures_from(failures: Vec<(u32, f64, f64)>, fabric: &Fabric) -> PyResult<Vec<Failure>> {
-    let failure = |(node, from, until): (u32, f64, f64)| {
-        if node >= fabric.nodes() {
-            return Err(bad_input(format!("node {node} fails, but is not on the machine")));
-        }
-        if from.is_nan() || until.is_nan() || until <= from {
-            return Err(bad_input(format!("a failure cannot be from {from} s until {until} s")));
-        }
-        Ok(Failure { node, from, until })
-    };
-    failures.into_iter().map(failure).collect()
-}
-
-fn recovery_from(spares: u32, checkpoint: f64, restart: f64) -> PyResult<Recovery> {
-    if !(checkpoint.is_finite() && checkpoint >= 0.0 && restart.is_finite() && restart >= 0.0) {
-        return Err(bad_input(format!(
-            "seconds between checkpoints and to start again must be 0 or more, not {checkpoint} and {restart}"
-        )));
-    }
-    Ok(Recovery { spares, checkpoint, restart })
 }
 
 fn by_name<'py>(

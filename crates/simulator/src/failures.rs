@@ -10,6 +10,9 @@ use topolane_fabric::{Fabric, NodeIndex};
 use topolane_placement::{Placement, Share};
 use topolane_scheduler::Scheduler;
 
+/// Seconds that a job needs to start again after a failure.
+pub(crate) const RESTART: f64 = 600.0;
+
 /// The failure of a node. Times are in seconds since the workload's epoch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Failure {
@@ -53,23 +56,6 @@ impl FailureRate {
             }
         }
         failures
-    }
-}
-
-/// What a failure costs a job, and how many spare nodes there are.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Recovery {
-    /// Idle nodes reserved in each domain (on each leaf of a machine without domains) to replace failed nodes.
-    pub spares: u32,
-    /// Seconds of work between two checkpoints of a job. Work since the last checkpoint is lost.
-    pub checkpoint: f64,
-    /// Seconds that a job needs to restart.
-    pub restart: f64,
-}
-
-impl Default for Recovery {
-    fn default() -> Self {
-        Recovery { spares: 0, checkpoint: 3_600.0, restart: 600.0 }
     }
 }
 

@@ -26,7 +26,7 @@ pub mod workload;
 /// Characters with which a spreadsheet formula may begin in a CSV cell.
 pub(crate) const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 
-pub use failures::{Failure, FailureCount, FailureRate, Recovery};
+pub use failures::{Failure, FailureCount, FailureRate};
 pub use links_held::LinksHeld;
 pub use metrics::{Metrics, Minute, SIZE_BINS, SizeBin};
 pub use moving::Move;

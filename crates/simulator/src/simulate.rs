@@ -14,7 +14,7 @@ use topolane_scheduler::{
 use crate::coupling::Coupling;
 use crate::drains::Drains;
 use crate::ends::{Begun, Due, Ends, Time};
-use crate::failures::{Failing, Failure, FailureCount, Left, Recovery, lost, nodes_held, replaced};
+use crate::failures::{Failing, Failure, FailureCount, Left, RESTART, lost, nodes_held, replaced};
 use crate::gpu_types::GpuTypes;
 use crate::links_held::{LinkLog, LinksHeld};
 use crate::moving::{Move, meet};
@@ -57,8 +57,10 @@ pub struct Options {
     pub failures: Vec<Failure>,
     /// Nodes that take no new jobs for a time; jobs on them run to their normal end.
     pub out_of_service: Vec<Failure>,
-    /// What a failure costs a job, and how many spare nodes there are.
-    pub recovery: Recovery,
+    /// Idle nodes kept back in each domain (on each leaf of a machine without domains), to take the place of one that fails.
+    pub spares: u32,
+    /// Seconds of work between two checkpoints of a job: a failure costs what it has done since the last one. 0: nothing is lost.
+    pub checkpoint: f64,
 }
 
 /// Why a queue ended a run early.
@@ -218,7 +220,7 @@ pub fn simulate<E: From<InputError>>(
     let mut recorded = RecordedNodes::on(fabric);
     let first = workload.jobs.first().map_or(0.0, |job| job.submit);
     let mut outages = Outages::new(&options.outages, first);
-    let spares = options.recovery.spares;
+    let spares = options.spares;
     let mut failing = Failing::new(&options.failures, spares, first, fabric, &mut run.scheduler);
     let mut drains = Drains::new(&options.out_of_service, first);
     let mut room = RoomLog::of(workload, fabric, options.segment);
@@ -515,8 +517,7 @@ impl Run<'_> {
 
     /// Seconds that a failure costs a job: the work since its last checkpoint, plus the restart.
     fn cost_of_failure(&mut self, id: u64, placement: &Placement, now: f64) -> f64 {
-        let Recovery { checkpoint, restart, .. } = self.options.recovery;
-        let cost = lost(self.ends.done(id, now), checkpoint) + restart;
+        let cost = lost(self.ends.done(id, now), self.options.checkpoint) + RESTART;
         let fabric = self.scheduler.occupancy().fabric();
         let paid_twice = self.ends.paused(id, now);
         self.failures.node_seconds_lost += nodes_held(fabric, placement) * (cost - paid_twice);

@@ -167,7 +167,7 @@ impl FailureFacts {
             interruptions: count.interruptions,
             absorbed: count.absorbed,
             node_seconds_lost: count.node_seconds_lost,
-            spares: options.recovery.spares,
+            spares: options.spares,
             node_seconds_spare: count.node_seconds_spare,
         }
     }

@@ -134,10 +134,8 @@ class Task(Settings):
             f"machine {fabric.name} does not have {missing:,} of the {plural(named, 'node')} that the log names"
         ]
 
-    def config_of_queue(self) -> str | None:
-        """The configuration file of the queue `slurm`: the file given, or the one that an import wrote next
-        to the log.
-        """
+    def config_of_queue(self) -> str | tuple[str, str] | None:
+        """The configuration of the queue slurm: the one that is named, or the one that an import wrote next to the log."""
         if self.queue_config is not None or self.queue != "slurm":
             return self.queue_config
         name = Path(self.workload).name.removesuffix(".gz")

@@ -49,15 +49,14 @@ def moved(task: Task, place: Callable[[str], str]) -> Task:
     network = task.network
     if network is not None:
         routing = place(network.routing) if isinstance(network.routing, str) else network.routing
-        network = dataclasses.replace(
-            network, routing=routing, patterns=tuple(place(pattern) for pattern in network.patterns)
-        )
+        patterns = (place(one) if isinstance(one, str) else one for one in network.patterns)
+        network = dataclasses.replace(network, routing=routing, patterns=tuple(patterns))
     return dataclasses.replace(
         task,
         machine=place(task.machine),
         workload=place(task.workload),
         join=None if task.join is None else place(task.join),
-        queue_config=None if task.queue_config is None else place(task.queue_config),
+        queue_config=place(task.queue_config) if isinstance(task.queue_config, str) else task.queue_config,
         outages=place(task.outages) if isinstance(task.outages, str) else task.outages,
         failures=place(task.failures) if isinstance(task.failures, str) else task.failures,
         network=network,
@@ -73,13 +72,13 @@ def _names(task: Task) -> Iterator[str]:
         yield task.join
         yield from _of_networks(task.join, None, None)
     yield task.workload
-    if (config := task.config_of_queue()) is not None:
-        yield config
-    yield from (name for name in (task.outages, task.failures) if isinstance(name, str))
+    of_files = (task.config_of_queue(), task.outages, task.failures)
+    yield from (name for name in of_files if isinstance(name, str))
     if task.network is not None:
         if isinstance(task.network.routing, str):
             yield task.network.routing
-        yield from (name for name in task.network.patterns if name.endswith((".csv", ".mtx")))
+        names = (name for name in task.network.patterns if isinstance(name, str))
+        yield from (name for name in names if name.endswith((".csv", ".mtx")))
 
 
 @functools.lru_cache(maxsize=16)

@@ -10,7 +10,7 @@ use topolane_fabric::{Description, Fabric, InputError, pgft};
 use topolane_placement::{Policy, Share, Within, policy};
 use topolane_scheduler::queue;
 use topolane_simulator::workload::{Job, Recorded, Workload};
-use topolane_simulator::{Options, Outcome, Recovery, Scenario, simulate};
+use topolane_simulator::{Options, Outcome, Scenario, simulate};
 
 pub const PLAIN: Options = Options {
     scenario: Scenario::None,
@@ -24,7 +24,8 @@ pub const PLAIN: Options = Options {
     outages: Vec::new(),
     failures: Vec::new(),
     out_of_service: Vec::new(),
-    recovery: Recovery { spares: 0, checkpoint: 3_600.0, restart: 600.0 },
+    spares: 0,
+    checkpoint: 3_600.0,
 };
 
 /// A regular tree of nodes n1, n2, ...
