@@ -83,8 +83,6 @@ MOST_RUNS = 20
 )
 @common.json_option
 def command(
-    machine: str,
-    machine_format: str | None,
     workload: str | None,
     trace: str | None,
     policies: str,
@@ -106,15 +104,7 @@ def command(
 ) -> None:
     """Run every policy with every queue and scenario on one workload, and compare them."""
     common.check_outputs(out, at, png=png, parquet=parquet)
-    source = common.source_of(workload, trace, default="cab-aug")
-    base = Task(
-        machine=machine,
-        machine_format=machine_format,
-        workload=source,
-        shape=settings.shape_of(others),
-        network=settings.network_of(others),
-        **others,
-    )
+    base = settings.task_of(common.source_of(workload, trace, default="cab-aug"), others)
     if scenarios is None:
         scenarios = "none" if base.network else "none,10"
     rules = common.names(policies), common.names(queues), common.names(scenarios)

@@ -59,8 +59,6 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str) -> l
 )
 @common.json_option
 def command(
-    machine: str,
-    machine_format: str | None,
     workload: str | None,
     trace: str | None,
     segments: list[int | None],
@@ -70,15 +68,7 @@ def command(
     **others: Any,
 ) -> None:
     """Run one workload with several sizes of segments and numbers of spare nodes, and compare what each costs."""
-    source = common.source_of(workload, trace, default="gpu-month")
-    base = Task(
-        machine=machine,
-        machine_format=machine_format,
-        workload=source,
-        shape=settings.shape_of(others),
-        network=settings.network_of(others),
-        **others,
-    )
+    base = settings.task_of(common.source_of(workload, trace, default="gpu-month"), others)
     tasks = [
         dataclasses.replace(base, segment=segment, spares=spares)
         for spares in spare_nodes

@@ -16,6 +16,8 @@ from topolane.sources import Shape
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
+    from topolane.sweep import Task
+
 S = TypeVar("S")
 
 
@@ -115,6 +117,13 @@ def shape_of(options: dict[str, Any]) -> Shape:
         options["chosen_cores"] = options["cores_per_node"]
         options["cores_per_node"] = None
     return taken(Shape, options)
+
+
+def task_of(source: str, options: dict[str, Any]) -> Task:
+    """The task of a workload with the given options, each of which is a field of it."""
+    from topolane.sweep import Task
+
+    return Task(workload=source, shape=shape_of(options), network=network_of(options), **options)
 
 
 def shape_alone(options: dict[str, Any]) -> Shape:

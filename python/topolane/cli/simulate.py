@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from topolane.cli import common, settings, tables
-from topolane.sweep import Task
 
 
 @click.command("simulate")
@@ -36,12 +35,7 @@ def command(
 ) -> None:
     """Run one workload under one policy and one queue discipline."""
     common.check_outputs(out, at, png=png, parquet=parquet)
-    task = Task(
-        workload=common.source_of(workload, trace, default="cab-aug"),
-        shape=settings.shape_of(others),
-        network=settings.network_of(others),
-        **others,
-    )
+    task = settings.task_of(common.source_of(workload, trace, default="cab-aug"), others)
     with common.outputs(out) as directory:
         common.tell_notes(task.notes())
         with common.progress_bar("simulating", 1) as show:
