@@ -927,6 +927,12 @@ class Workload:
     def earlier_runs(self) -> dict[str, NDArray[Any]]:
         """Runs of jobs after which these ran again, in the columns job (uint64, the place among `columns`), start, run and nodes."""
 
+    def details(self) -> tuple[NDArray[uint32], list[tuple[str, bool, bool, bool]]]:
+        """What the log says of its jobs that decides nothing: of each job a place in the list, 0 if nothing is said.
+
+        The list has partitions, and whether the job was held, had a reservation, and waited for a limit.
+        """
+
     def arranged(
         self, *, held_until: Sequence[float] | None = None, priority: Sequence[float] | None = None
     ) -> Workload:

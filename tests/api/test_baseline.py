@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from topolane import workload
 from topolane.baseline import details
 from topolane.baseline.details import Details
 from topolane.baseline.measures import Runs, Waits, least_difference, spearman, within
@@ -103,7 +104,7 @@ def test_details_of_swf_are_partitions(tmp_path) -> None:
         + record.format(9, -1)
     )
     log.write_bytes(gzip.compress(text.encode()))
-    assert details.read(log) == {7: Details("batch"), 8: Details("2"), 9: Details("")}
+    assert details.of(workload(log)) == {7: Details("batch"), 8: Details("2"), 9: Details("")}
 
 
 def test_details_of_an_imported_workload(tmp_path) -> None:
@@ -116,7 +117,7 @@ def test_details_of_an_imported_workload(tmp_path) -> None:
         "4,40,10,1,50,debug,40,,Dependency\n"
         "5,40,10,1,50,debug,40,,JobArrayTaskLimit\n"
     )
-    assert details.read(log) == {
+    assert details.of(workload(log)) == {
         1: Details("batch", is_held=True),
         2: Details("debug", is_reserved=True),
         3: Details("debug", is_limited=True),
@@ -133,7 +134,7 @@ def test_details_of_what_sacct_printed(tmp_path) -> None:
         "5.batch||2026-10-01T08:00:00|Unknown|2026-10-01T09:00:00|2026-10-01T10:00:00|1||\n"
         "6|batch|2026-10-01T08:00:00|Unknown|2026-10-01T09:00:00|2026-10-01T10:00:00|1|maint|AssocGrpNodeLimit\n"
     )
-    assert details.read(log) == {
+    assert details.of(workload(log)) == {
         5: Details("batch", is_held=True),
         6: Details("batch", is_reserved=True, is_limited=True),
     }

@@ -1,6 +1,6 @@
 //! `Workload`: jobs for Python.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
@@ -12,6 +12,9 @@ use topolane_simulator::{FailureRate, workload};
 use crate::answering::answering;
 use crate::error::{bad_input, input_error};
 use crate::machine::Machine;
+
+/// Partition, whether held, reserved, limited.
+type DetailsRow = (String, bool, bool, bool);
 
 /// Jobs in order of submission, and what the reader skipped. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
@@ -248,6 +251,21 @@ impl Workload {
     fn failure_rate(&self) -> Option<(f64, f64)> {
         self.jobs.failures.map(|rate| (rate.per_node_day, rate.repair))
     }
+    /// What the log says of its jobs that decides nothing: of each job a place in a list, 0 if nothing is said; and that list of
+    /// (partition, whether it was held, had a reservation, waited for a limit).
+    fn details<'py>(&self, py: Python<'py>) -> (Bound<'py, PyArray1<u32>>, Vec<DetailsRow>) {
+        let (mut rows, mut places) = (vec![DetailsRow::default()], HashMap::new());
+        let mut place = |job: &workload::Job| {
+            let Some(of) = &job.details else { return 0 };
+            *places.entry(Arc::clone(of)).or_insert_with(|| {
+                rows.push((of.partition.to_string(), of.is_held, of.is_reserved, of.is_limited));
+                rows.len() as u32 - 1
+            })
+        };
+        let found: Vec<u32> = self.jobs.jobs.iter().map(&mut place).collect();
+        (found.into_pyarray(py), rows)
+    }
+
 
     /// Draws failures of a machine's nodes, at this rate, from the first submission to one day after the last: (node,
     /// from, until). The same seed gives the same failures.

@@ -139,7 +139,7 @@ def measured(
 ) -> Baseline | None:
     """Compares a replay with the records of its workload; None if no job is in both.
 
-    details: further columns of the log for each job; without them, no reasons are known.
+    details: what the log says of its jobs that decides nothing; without them no reason is known.
     down: nodes that were down and that the replay does not consider.
     """
     recorded = recorded_runs(workload, machine)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from topolane._engine import Machine
     from topolane.baseline import Baseline
-    from topolane.baseline.details import Details
     from topolane.failures import Failure
     from topolane.run import Run
 
@@ -132,7 +131,6 @@ def command(
         common.tell_notes(base.notes())
         today = _today(base, common.names(policies), common.names(queues), wanted=wants_baseline)
         every = tasks if today is None or today in tasks else [*tasks, today]
-        known = _details(today) if wants_baseline else None
         drawn = _drawn(today, common.names(policies))
         unlike = [task for task in drawn if task not in every]
         with (
@@ -145,7 +143,7 @@ def command(
             moved = [runs[every.index(task)] if task in every else next(reruns) for task in drawn]
         found = None
         if today is not None:
-            found = _baseline(runs[every.index(today)], moved, today, known)
+            found = _baseline(runs[every.index(today)], moved, today, with_details=wants_baseline)
         runs = runs[: len(tasks)]
         if found is not None:
             for run in runs:
@@ -239,23 +237,14 @@ def _drawn(today: Task | None, policies: Sequence[str]) -> list[Task]:
     return draws.tasks(today, policies)
 
 
-def _details(today: Task | None) -> dict[int, Details] | None:
-    if today is None:
-        return None
-    from topolane.baseline import details
-
-    return details.read(today.workload)
-
-
-def _baseline(
-    run: Run, moved: Sequence[Run], task: Task, known: dict[int, Details] | None
-) -> Baseline | None:
-    """The run of today's rules next to the records, with reasons and partitions if they are known. moved: the runs of `_drawn`."""
+def _baseline(run: Run, moved: Sequence[Run], task: Task, *, with_details: bool) -> Baseline | None:
+    """The run of today's rules next to the records, perhaps with partitions and reasons. moved: the runs of `_drawn`."""
     from topolane import baseline
-    from topolane.baseline import draws
+    from topolane.baseline import details, draws
 
     fabric, jobs = task.fabric(), task.jobs()
-    down = [] if known is None or task.failures else _down(task.workload, fabric)
+    known = details.of(jobs) if with_details else None
+    down = _down(task.workload, fabric) if with_details and not task.failures else []
     found = baseline.measured(run, jobs, fabric, known, down)
     if found is None:
         return None

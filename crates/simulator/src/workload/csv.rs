@@ -10,7 +10,7 @@ use topolane_fabric::{InputError, printable};
 use topolane_placement::{Amounts, Attributes, Share};
 
 use super::gpus::{Asked, Types, gpus, share, types};
-use super::job::{EarlierRun, Job, Recorded, Workload};
+use super::job::{Details, EarlierRun, Job, Recorded, Workload};
 use super::parse::{Kept, amount, count, not_negative, seconds, shown};
 use super::rows::{find, need, rows};
 
@@ -28,7 +28,9 @@ pub fn csv(input: impl BufRead) -> Result<Workload, InputError> {
     };
     let (_, _, kept) = rows(input, begin, |(columns, owners, kept), row| {
         let job = columns.job(row, &mut kept.resources)?;
-        kept.keep(Job { attributes: owners.attributes(row)?, ..job })
+        let attributes = owners.attributes(row)?;
+        let details = kept.shared(owners.details(row, attributes.as_deref(), job.submit));
+        kept.keep(Job { attributes, details, ..job })
     })?;
     Ok(kept.into_workload(1))
 }
@@ -210,12 +212,16 @@ struct Owners {
     licenses: Option<usize>,
     requeue: Option<usize>,
     queued: Option<usize>,
+    submitted: Option<usize>,
+    reason: Option<usize>,
     names: HashSet<Arc<str>>,
 }
 
 impl Owners {
     fn new(header: &StringRecord) -> Result<Self, String> {
         let find = |name: &str| find(header, &[name]);
+        // They decide nothing, so there is no need to refuse two of them.
+        let any = |name: &str| header.iter().position(|title| title == name);
         Ok(Owners {
             columns: [
                 find("partition")?,
@@ -229,6 +235,8 @@ impl Owners {
             licenses: find("licenses")?,
             requeue: find("requeue")?,
             queued: find("queued")?,
+            submitted: any("submitted"),
+            reason: any("reason"),
             names: HashSet::new(),
         })
     }
@@ -272,6 +280,16 @@ impl Owners {
             queued: given(self.queued).map(|text| seconds("queued", text)).transpose()?,
         };
         Ok((found != Attributes::default()).then(|| Arc::new(found)))
+    }
+
+    /// What the row of a job says besides; it was eligible at `submit`.
+    fn details(&self, row: &StringRecord, of: Option<&Attributes>, submit: f64) -> Details {
+        let given = |column: Option<usize>| column.and_then(|column| row.get(column));
+        let submitted = given(self.submitted).and_then(|text| text.parse::<f64>().ok());
+        let is_held = submitted.is_some_and(|submitted| submit > submitted);
+        let (partition, reservation) =
+            of.map_or_else(Default::default, |of| (Arc::clone(&of.partition), &*of.reservation));
+        Details::new(partition, is_held, reservation, given(self.reason).unwrap_or_default())
     }
 
     /// Parses licences as Slurm writes them: `matlab:2,fluent`.

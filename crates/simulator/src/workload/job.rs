@@ -43,6 +43,34 @@ pub struct Job {
     pub attributes: Option<Arc<Attributes>>,
     /// What really happened to the job, if the log says.
     pub recorded: Option<Recorded>,
+    /// What the log says of it besides, which decides nothing; `None` if that is nothing.
+    pub details: Option<Arc<Details>>,
+}
+
+/// What a log says of a job that decides nothing, and that may be the reason for its wait.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
+pub struct Details {
+    /// The name of its partition; empty where unknown.
+    pub partition: Arc<str>,
+    /// Whether it was eligible only after its submission.
+    pub is_held: bool,
+    /// Whether it had a reservation.
+    pub is_reserved: bool,
+    /// Whether a limit of its QOS, its association or its array kept it waiting.
+    pub is_limited: bool,
+}
+
+impl Details {
+    /// Of the texts that Slurm writes for a reservation and for the reason of a wait.
+    pub(super) fn new(partition: Arc<str>, is_held: bool, reservation: &str, why: &str) -> Self {
+        let begins = |words: &[&str]| words.iter().any(|word| why.starts_with(word));
+        Details {
+            partition,
+            is_held: is_held || begins(&["JobHeld", "Dependency", "BeginTime"]),
+            is_reserved: !["", "0"].contains(&reservation),
+            is_limited: begins(&["QOS", "Assoc", "JobArrayTaskLimit"]),
+        }
+    }
 }
 
 /// Where and when a job ran according to a log.

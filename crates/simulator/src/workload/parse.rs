@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, BufRead, ErrorKind, Read};
+use std::sync::Arc;
 
 use topolane_fabric::InputError;
 use topolane_fabric::resources::Resources;
 
-use super::job::{Job, Workload};
+use super::job::{Details, Job, Workload};
 
 /// Times beyond this (30 million years) are mistakes.
 pub(super) const LATEST: f64 = 1e15;
@@ -65,9 +66,24 @@ pub(super) struct Kept {
     highest: Option<u64>,
     /// All ids, collected only once they stop ascending; most logs never need it.
     seen: Option<HashSet<u64>>,
+    /// Those of all jobs, each once: they recur in most records.
+    details: HashSet<Arc<Details>>,
 }
 
 impl Kept {
+    /// These details, shared with the other jobs that have the same; `None` if they say nothing.
+    pub(super) fn shared(&mut self, details: Details) -> Option<Arc<Details>> {
+        if details == Details::default() {
+            return None;
+        }
+        if let Some(known) = self.details.get(&details) {
+            return Some(Arc::clone(known));
+        }
+        let details = Arc::new(details);
+        self.details.insert(Arc::clone(&details));
+        Some(details)
+    }
+
     pub(super) fn skip(&mut self, why: Skipped) {
         self.skipped[why as usize] += 1;
     }

@@ -1,12 +1,13 @@
 //! Reads the output of `sacct -P`: pipe-separated, with a header line.
 
 use std::io::BufRead;
+use std::sync::Arc;
 
 use topolane_fabric::resources::{CORES, MEMORY, Resources};
 use topolane_fabric::{InputError, printable};
 use topolane_placement::{Amounts, Share};
 
-use super::job::{Job, Recorded, Workload};
+use super::job::{Details, Job, Recorded, Workload};
 use super::options::ReadOptions;
 use super::parse::{Kept, Lines, Skipped, amount, civil_seconds, count, seconds, shown};
 
@@ -36,7 +37,10 @@ pub fn sacct(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Inp
         let line = String::from_utf8_lossy(line);
         let row: Vec<&str> = line.split('|').map(str::trim).collect();
         match columns.job(&row, rows, options, &mut kept.resources).and_then(|job| match job {
-            Ok(job) => kept.keep(job),
+            Ok(job) => {
+                let details = kept.shared(columns.details(&row));
+                kept.keep(Job { details, ..job })
+            }
             Err(why) => {
                 kept.skip(why);
                 Ok(())
@@ -76,6 +80,9 @@ struct Columns {
     hosts: Option<usize>,
     cores: Option<usize>,
     partition: Option<usize>,
+    eligible: Option<usize>,
+    reservation: Option<usize>,
+    reason: Option<usize>,
     state: Option<usize>,
     memory: Option<usize>,
     /// The columns with generic resources; the first that is not empty is used.
@@ -110,6 +117,9 @@ impl Columns {
             hosts: find("NodeList"),
             cores: find("NCPUS").or_else(|| find("AllocCPUS")),
             partition: find("Partition"),
+            eligible: find("Eligible"),
+            reservation: find("Reservation"),
+            reason: find("Reason"),
             state: find("State"),
             memory: find("ReqMem"),
             tres: [find("AllocTRES"), find("ReqTRES")],
@@ -180,6 +190,17 @@ impl Columns {
             }),
             ..Job::default()
         }))
+    }
+
+    /// What the row of a job says besides. A time that cannot be read says nothing.
+    fn details(&self, row: &[&str]) -> Details {
+        let at = |column: Option<usize>| column.map_or("", |column| row[column]);
+        let when = |what, column| time(what, at(column)).ok().flatten();
+        let submitted = when("Submit", Some(self.submit));
+        let is_held = when("Eligible", self.eligible)
+            .is_some_and(|eligible| submitted.is_some_and(|submitted| eligible > submitted));
+        let partition = Arc::from(&*printable(at(self.partition)));
+        Details::new(partition, is_held, at(self.reservation), at(self.reason))
     }
 
     fn walltime(&self, row: &[&str]) -> Result<Option<f64>, String> {

@@ -1,10 +1,12 @@
 //! Reads the Standard Workload Format, version 2.2, of the Parallel Workloads Archive.
 
+use std::collections::HashMap;
 use std::io::BufRead;
+use std::sync::Arc;
 
 use topolane_fabric::{InputError, printable};
 
-use super::job::{Job, Recorded, Workload};
+use super::job::{Details, Job, Recorded, Workload};
 use super::options::ReadOptions;
 use super::parse::{
     Kept, LARGEST_INTEGER, LATEST, Lines, MOST_PROCESSORS, Skipped, civil_seconds, shown,
@@ -38,6 +40,7 @@ pub fn swf(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Input
     let mut header = Header::default();
     let mut setting: Option<Setting> = None;
     let mut kept = Kept::default();
+    let mut partitions = HashMap::new();
     while let Some(line) = lines.next()? {
         let line = line.trim_ascii_start();
         match line.first() {
@@ -51,7 +54,11 @@ pub fn swf(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Input
                     Some(setting) => setting,
                     None => *setting.insert(header.setting(options)?),
                 };
-                record(line, setting, &mut kept)
+                let mut named = |number: f64, kept: &mut Kept| -> Option<Arc<Details>> {
+                    let known = partitions.entry(number.to_bits());
+                    known.or_insert_with(|| kept.shared(header.details(number))).clone()
+                };
+                record(line, setting, &mut kept, &mut named)
                     .map_err(|message| InputError::at(lines.number, message))?;
             }
         }
@@ -176,6 +183,17 @@ impl Header {
         )
     }
 
+    /// What is said of a job in the partition of that number: its name, or else the number. A negative one is unknown.
+    fn details(&self, number: f64) -> Details {
+        if number < 0.0 {
+            return Details::default();
+        }
+        let mut known = self.partitions.iter().rev();
+        let name = known.find(|(known, _)| known.total_cmp(&number).is_eq());
+        let partition = name.map_or_else(|| number.to_string(), |(_, name)| name.clone());
+        Details { partition: Arc::from(partition), ..Details::default() }
+    }
+
     /// The number of a partition, which is given by number or by name.
     fn partition(&self, name: &str) -> Result<f64, InputError> {
         if let Some((number, _)) = self.partitions.iter().find(|(_, known)| known == name) {
@@ -215,8 +233,13 @@ fn local_time(text: &str) -> Option<f64> {
     civil_seconds((year.parse().ok()?, month, day.parse().ok()?), time)
 }
 
-/// Reads one record and keeps or skips it.
-fn record(line: &[u8], setting: Setting, kept: &mut Kept) -> Result<(), String> {
+/// Reads one record and keeps or skips it. `named` gives what is said of a partition.
+fn record(
+    line: &[u8],
+    setting: Setting,
+    kept: &mut Kept,
+    named: &mut impl FnMut(f64, &mut Kept) -> Option<Arc<Details>>,
+) -> Result<(), String> {
     let fields = fields(line)?;
     let status = fields[STATUS];
     if setting.partition.is_some_and(|partition| partition.total_cmp(&fields[PARTITION]).is_ne()) {
@@ -253,6 +276,7 @@ fn record(line: &[u8], setting: Setting, kept: &mut Kept) -> Result<(), String> 
         kept.skip(Skipped::NeverRan);
         return Ok(());
     }
+    let details = named(fields[PARTITION], kept);
     kept.keep(Job {
         id: id as u64,
         submit,
@@ -260,6 +284,7 @@ fn record(line: &[u8], setting: Setting, kept: &mut Kept) -> Result<(), String> 
         walltime: Some(fields[WALLTIME]).filter(|&walltime| walltime > 0.0),
         nodes: (processors / f64::from(setting.cores_per_node)).ceil() as u32,
         recorded: (wait >= 0.0).then(|| Recorded { start: submit + wait, ..Recorded::default() }),
+        details,
         ..Job::default()
     })
 }
