@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ctypes
 import inspect
 import os
+import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-IN_OPEN = 0x20
+IN_OPEN, IN_CLOSE_NOWRITE = 0x20, 0x10
 """Of linux/inotify.h."""
+EVENT = struct.Struct("iIII")
+"""Of the same: watch, what happened, cookie, bytes of the name that follows."""
 DEADLINE = 400.0
 """Seconds that anything may take on a busy machine. It only ends tests that hang: none is judged by it."""
 
@@ -65,6 +69,27 @@ def until_opened(file: Path, times: int = 3) -> None:
         system.inotify_add_watch(watch, bytes(file), IN_OPEN)
         for _ in range(times):
             until(lambda: os.read(watch, 4096), f"{file} is opened")
+    finally:
+        os.close(watch)
+
+
+@contextlib.contextmanager
+def counting_opens(file: Path) -> Iterator[Callable[[], int]]:
+    """Yields a function that returns how often programs have opened a file since then. Two that open it at once count once."""
+    system = ctypes.CDLL(None)
+    watch = system.inotify_init1(os.O_NONBLOCK)
+    # Equal events in a row become one, and so nothing could be counted without the ends.
+    system.inotify_add_watch(watch, bytes(file), IN_OPEN | IN_CLOSE_NOWRITE)
+
+    def opens() -> int:
+        with contextlib.suppress(BlockingIOError):
+            while events := os.read(watch, 1 << 16):
+                seen.extend(what for _, what, _, _ in EVENT.iter_unpack(events))
+        return sum(what & IN_OPEN > 0 for what in seen)
+
+    seen: list[int] = []
+    try:
+        yield opens
     finally:
         os.close(watch)
 

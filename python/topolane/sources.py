@@ -178,6 +178,11 @@ def workload(
     The changes of `shape` are applied. With `machine_nodes`, jobs wider than that are skipped and counted;
     without it, no load can be set. Raises InputError for an unknown name and for a log that does not parse.
     """
+    return shaped(unshaped(source, seed, shape), machine_nodes, seed, shape)
+
+
+def unshaped(source: str | Path, seed: int, shape: Shape) -> Workload:
+    """A workload that is read as the shape says, without the changes of `shaped`."""
     path = Path(source)
     # A pipe is read like a file: `--trace <(sacct ...)`.
     if os.path.exists(path) and not path.is_dir():
@@ -199,8 +204,11 @@ def workload(
             raise InputError(f"{error}; and there is no file of that name") from None
     if shape.partition is not None and not len(jobs):
         raise InputError(f"{source}: no job is of partition {shape.partition!r}")
-    if shape.drop_hosts:
-        jobs = jobs.without_hosts()
+    return jobs.without_hosts() if shape.drop_hosts else jobs
+
+
+def shaped(jobs: Workload, machine_nodes: int | None, seed: int, shape: Shape) -> Workload:
+    """The workload with the changes of a shape, as `workload` makes them."""
     changes = {name: getattr(shape, name) for name in CHANGES}
     if machine_nodes is None and not any(value is not None for value in changes.values()):
         return jobs

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 import topolane
-from topolane import InputError, Shape
+from topolane import InputError, Shape, Task, inference
 from topolane.inference.holds import held_until
-from topolane.inference.log import Log
+from topolane.inference.log import Log, cores_of
 from topolane.inference.service import Service
 
 HOUR = 3600.0
@@ -69,7 +70,8 @@ def test_what_easy_did_itself_held_nothing() -> None:
     jobs = topolane.simulate(workload, machine, policy="first-fit", queue="easy").jobs.sort("job_id")
     assert jobs["job_id"].to_list() == columns["id"].tolist()
     columns["start"] = jobs["starting_time"].to_numpy()
-    made = Log.of(columns, workload.earlier_runs(), np.ones(len(jobs), bool), machine, None, by_start=False)
+    cores, known = cores_of(machine), np.ones(len(jobs), bool)
+    made = Log.of(columns, workload.earlier_runs(), known, cores, None, by_start=False)
     assert np.isnan(held_until(made, Service.full(machine.nodes))).all()
 
 
@@ -200,6 +202,23 @@ def test_a_replay_holds_what_was_held(recorded) -> None:
     run = topolane.simulate(workload, machine, held="recorded")
     assert run.summary["inferred"] == {"options": ["held"], "held_jobs": 1, "held_seconds": 490.0}
     assert run.jobs.filter(run.jobs["job_id"] == 2)["waiting_time"].to_list() == [490]
+
+
+def test_runs_of_one_workload_infer_once(recorded, tmp_path, monkeypatch) -> None:
+    """Policies and seeds change nothing of what the records say, and a sweep gives all of them one workload."""
+    asked = []
+    monkeypatch.setattr(inference, "held_until", lambda *its: asked.append(its) or held_until(*its))
+    base = Task(str(tmp_path / "four.toml"), str(tmp_path / "log.csv"), held="recorded")
+    rules = [dataclasses.replace(base, policy=policy) for policy in ("first-fit", "isolated")]
+    runs = topolane.compare([*rules, dataclasses.replace(base, seed=3)], workers=1)
+    assert len(asked) == 1
+    assert [run.summary["inferred"]["held_jobs"] for run in runs] == [1, 1, 1]
+    ends = [run.jobs.filter(run.jobs["job_id"] == 2)["starting_time"].item() for run in runs]
+    assert ends[:2] == [500, 500] and 500 < ends[2] <= 560
+    log = (tmp_path / "log.csv").read_text()
+    (tmp_path / "log.csv").write_text(log.replace("2,10,10,10,3,500", "2,10,10,10,3,10"))
+    (run,) = topolane.compare([base], workers=1)
+    assert run.summary["inferred"]["held_jobs"] == 0, "the file has changed"
 
 
 def test_what_held_jobs_want_says_nothing_about_service(recorded, tmp_path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from topolane import machine, simulate, workload
 from topolane.slurm import accounting_workload
+from waiting import counting_opens
 
 RECORDS = Path(__file__).parents[1] / "slurm" / "records-of-a-twin-an-hour"
 SWF = "; MaxNodes: 4\n; MaxProcs: 4\n; Partition: 1 batch\n; Partition: 2 debug\n"
@@ -96,6 +97,17 @@ def test_the_table_has_a_row_for_every_size_and_partition(topolane, inputs):
         "unknown",
     )
     assert (found["1"]["partition"], found["1"]["reason"]) == ("batch", "")
+
+
+@pytest.mark.parametrize(("workers", "most"), [(1, 1), (2, 5)])
+def test_each_process_reads_the_log_once(topolane, inputs, workers, most):
+    """The parent asks whether the log records starts, and compares the replay with them. Workers infer from them and simulate four
+    rules; others do so for the draws of what the records do not tell."""
+    rules = ("--policies", "first-fit,isolated", "--queue", "easy,fcfs")
+    inferred = ("--held", "recorded", "--capacity", "recorded", "--order", "recorded")
+    with counting_opens(topolane.directory / "log.swf") as opens:
+        topolane("compare", *inputs, *rules, *inferred, "--baseline", "--out", "out", "--jobs", workers)
+        assert 1 <= opens() <= most
 
 
 def test_json_has_the_baseline_with_the_runs(topolane, inputs):

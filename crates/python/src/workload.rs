@@ -71,10 +71,15 @@ impl Workload {
             return Err(bad_input("a load is one of a machine: name it with --machine"));
         }
         let shaped = answering(py, move || {
+            let nodes = machine_nodes.unwrap_or(u32::MAX);
+            // A log may take hundreds of megabytes: one that stays as it is does so once.
+            if shape.changes_nothing(&whole, nodes) {
+                return Ok(whole);
+            }
             let mut jobs = workload::Workload::clone(&whole);
-            workload::apply(&mut jobs, &shape, machine_nodes.unwrap_or(u32::MAX)).map(|_| jobs)
+            workload::apply(&mut jobs, &shape, nodes).map(|_| Arc::new(jobs))
         })?;
-        Ok(Workload { jobs: Arc::new(shaped.map_err(input_error)?) })
+        Ok(Workload { jobs: shaped.map_err(input_error)? })
     }
 
     /// Returns the workload as text: "swf" or "csv".
@@ -246,11 +251,6 @@ impl Workload {
         Ok(columns)
     }
 
-    /// Failures per node and day on the machine of the log, and the mean time to repair in seconds; None if unknown.
-    #[getter]
-    fn failure_rate(&self) -> Option<(f64, f64)> {
-        self.jobs.failures.map(|rate| (rate.per_node_day, rate.repair))
-    }
     /// What the log says of its jobs that decides nothing: of each job a place in a list, 0 if nothing is said; and that list of
     /// (partition, whether it was held, had a reservation, waited for a limit).
     fn details<'py>(&self, py: Python<'py>) -> (Bound<'py, PyArray1<u32>>, Vec<DetailsRow>) {
@@ -266,6 +266,11 @@ impl Workload {
         (found.into_pyarray(py), rows)
     }
 
+    /// Failures per node and day on the machine of the log, and the mean time to repair in seconds; None if unknown.
+    #[getter]
+    fn failure_rate(&self) -> Option<(f64, f64)> {
+        self.jobs.failures.map(|rate| (rate.per_node_day, rate.repair))
+    }
 
     /// Draws failures of a machine's nodes, at this rate, from the first submission to one day after the last: (node,
     /// from, until). The same seed gives the same failures.

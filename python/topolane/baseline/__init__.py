@@ -11,7 +11,7 @@ import numpy as np
 from topolane.baseline.details import UNKNOWN, Details
 from topolane.baseline.measures import Runs, Waits, least_difference
 from topolane.baseline.reasons import counted, reasons
-from topolane.inference.log import earlier_nodes, held_nodes
+from topolane.inference.log import cores_of, earlier_nodes, held_nodes
 from topolane.units import HOUR, duration, moment, plural
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def measured(
 def recorded_runs(workload: Workload, machine: Machine) -> Runs:
     """The runs that the workload records."""
     columns = workload.columns()
-    nodes = held_nodes(columns, machine)
+    nodes = held_nodes(columns, cores_of(machine))
     known = ~np.isnan(columns["start"])
     values = (columns["submit"], columns["start"], columns["run"], nodes)
     return Runs(columns["id"][known].astype(np.int64), *(each[known] for each in values))
@@ -185,7 +185,7 @@ def _with_earlier(recorded: Runs, workload: Workload, machine: Machine) -> Runs:
     """The recorded runs, and earlier runs of the same jobs that were ended."""
     columns, earlier = workload.columns(), workload.earlier_runs()
     place = earlier["job"].astype(np.int64)
-    ids, nodes = columns["id"].astype(np.int64)[place], earlier_nodes(columns, earlier, machine)
+    ids, nodes = columns["id"].astype(np.int64)[place], earlier_nodes(columns, earlier, cores_of(machine))
     ended = Runs(ids, columns["submit"][place], earlier["start"], earlier["run"], nodes)
     return recorded.and_also(ended.where(np.isin(ids, recorded.ids)))
 

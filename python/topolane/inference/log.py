@@ -34,7 +34,7 @@ class Log:
         columns: Mapping[str, NDArray[np.float64]],
         earlier: Mapping[str, NDArray[np.float64]],
         known: NDArray[np.bool_],
-        machine: Machine,
+        cores: float,
         default_walltime: float | None,
         *,
         by_start: bool,
@@ -48,9 +48,7 @@ class Log:
         place = np.concatenate((earlier["job"].astype(np.int64), np.flatnonzero(known)))
         start = np.concatenate((earlier["start"], columns["start"][known]))
         run = np.concatenate((earlier["run"], columns["run"][known]))
-        nodes = np.concatenate(
-            (earlier_nodes(columns, earlier, machine), held_nodes(columns, machine)[known])
-        )
+        nodes = np.concatenate((earlier_nodes(columns, earlier, cores), held_nodes(columns, cores)[known]))
         order = np.lexsort((start, place))
         place, start, run, nodes = place[order], start[order], run[order], nodes[order]
         is_later = np.diff(place, prepend=-1) == 0
@@ -74,22 +72,23 @@ class Log:
         return Log(*(getattr(self, field.name)[order] for field in dataclasses.fields(self)))
 
 
-def held_nodes(columns: Mapping[str, NDArray[np.float64]], machine: Machine) -> NDArray[np.float64]:
-    """The number of nodes that each job of a workload holds; for a job that shares nodes, a fraction by its
-    cores.
-    """
-    nodes, cores = columns["nodes"].astype(float), columns["cores"]
-    if np.isnan(cores).all():
-        return nodes
+def cores_of(machine: Machine) -> float:
+    """Cores of a node, in the mean; at least 1."""
     each = [machine.resources_of(node).get("cores", 1) for node in range(machine.nodes)]
-    return np.where(np.isnan(cores), nodes, nodes * cores / max(float(np.mean(each)), 1.0))
+    return max(float(np.mean(each)), 1.0)
+
+
+def held_nodes(columns: Mapping[str, NDArray[np.float64]], cores: float) -> NDArray[np.float64]:
+    """Nodes that each job of a workload holds; a job that shares nodes counts by its cores of a node's `cores`."""
+    nodes, own = columns["nodes"].astype(float), columns["cores"]
+    return np.where(np.isnan(own), nodes, nodes * own / cores)
 
 
 def earlier_nodes(
-    columns: Mapping[str, NDArray[np.float64]], earlier: Mapping[str, NDArray[np.float64]], machine: Machine
+    columns: Mapping[str, NDArray[np.float64]], earlier: Mapping[str, NDArray[np.float64]], cores: float
 ) -> NDArray[np.float64]:
     """The number of nodes that each earlier run held: a job holds the same part of each node in all of its
     runs.
     """
     place = earlier["job"].astype(np.int64)
-    return np.asarray(earlier["nodes"] * (held_nodes(columns, machine) / columns["nodes"])[place])
+    return np.asarray(earlier["nodes"] * (held_nodes(columns, cores) / columns["nodes"])[place])

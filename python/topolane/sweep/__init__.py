@@ -25,8 +25,8 @@ from topolane.sources import (
     reading_notes,
     runnable,
     skipped_notes,
-    workload,
 )
+from topolane.sweep import inputs
 from topolane.units import plural
 
 if TYPE_CHECKING:
@@ -78,7 +78,10 @@ class Task(Settings):
 
     def jobs(self) -> Workload:
         """The workload, with `shape` applied for the machine."""
-        return workload(self.workload, self.fabric().nodes, seed=self.seed, shape=self.shape)
+        return self._jobs_on(self.fabric())
+
+    def _jobs_on(self, fabric: Machine) -> Workload:
+        return inputs.workload(self.workload, fabric.nodes, seed=self.seed, shape=self.shape)
 
     def log_notes(self) -> list[str]:
         """Notes on what the reader of the log skipped, changed and assumed; jobs that `--limit` skips are not
@@ -102,7 +105,7 @@ class Task(Settings):
                 seed=self.seed,
             )
             network = dataclasses.replace(network, routing=paths)
-        jobs = workload(self.workload, fabric.nodes, seed=self.seed, shape=self.shape)
+        jobs = self._jobs_on(fabric)
         runnable(self.workload, jobs)
         notes = [*reading_notes(jobs), *self._strangers(jobs, fabric)]
         run = simulate(

@@ -29,6 +29,14 @@ pub struct Shape {
     pub seed: u64,
 }
 
+impl Shape {
+    /// Whether a workload stays as it is on a machine of `machine_nodes` nodes.
+    pub fn changes_nothing(&self, workload: &Workload, machine_nodes: u32) -> bool {
+        let unchanged = Shape { seed: self.seed, ..Shape::default() };
+        *self == unchanged && workload.jobs.iter().all(|job| job.nodes <= machine_nodes)
+    }
+}
+
 /// Jobs that are wider than the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TooWide {
