@@ -1461,6 +1461,13 @@ def make_room(
     within: str | None = None,
     eligible: Sequence[int] | None = None,
     min_bandwidth: float | None = None,
+    ranks: MappingType[int, int] = ...,
+    uses: MappingType[int, int] = ...,
+    counted: tuple[
+        Sequence[int], Sequence[int], Sequence[int], MappingType[int, tuple[Sequence[int], Sequence[int]]]
+    ]
+    | None = None,
+    isolated: set[int] | None = None,
     id: int = 0,
     seed: int = 0,
 ) -> RoomPlan | NoRoom:
@@ -1470,7 +1477,11 @@ def make_room(
     its group or None) of each job on whole nodes. The state, which stays as it is, has all others. movable: the identities
     of jobs that are moved instead of requeued; the policy places them after the request, those with most nodes first.
     stacked: whether jobs may share nodes; such a node is free once the last of them has left.
-    budgets: how many jobs of each group may be disturbed at most. questions: how often the policy is asked at most; by
+    budgets: how much of each group may be disturbed at most; uses: how much a job counts, 1 by default. ranks: jobs of a higher
+    one than 0, by identity; they are disturbed only if those of lower ranks make no room. counted: for a caller that counts slots
+    of nodes, several of which may be on one: what a slot takes of each kind of amount, what is free of each, node after node, the
+    most slots of each node, and by identity the nodes where a job leaves amounts of each kind. isolated: the jobs whose links no
+    other may use; by default all, if the policy isolates. questions: how often the policy is asked at most; by
     default the less often, the larger the machine is. eligible: the nodes that the request may use, all by default.
     min_bandwidth: the least share of full bandwidth that it accepts on links of its own, all of it by default.
 

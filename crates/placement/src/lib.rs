@@ -54,7 +54,9 @@ pub use gpus::{GpuSet, MOST_GPUS};
 pub use homes::Homes;
 pub use job_traffic::{JobTraffic, LaidTraffic};
 pub use level::{Level, NoLevel, NotWithin, Within};
-pub use making_room::{Disruption, Effort, NoRoom, Present, RoomPlan, make_room};
+pub use making_room::{
+    Counts, Disruption, Effort, Left, NoRoom, Present, RoomPlan, make_counted_room, make_room,
+};
 pub use moves::{Move, Running, moves};
 pub use near::place_near;
 pub use network_load::NetworkLoad;

@@ -13,8 +13,9 @@ use topolane_fabric::{
     Description, DomainDescription, Fabric, NodeIndex, NodeSet, fat_tree, pgft, read,
 };
 use topolane_placement::{
-    Amounts, Disruption, Effort, Level, NoRoom, Occupancy, POLICIES, Placement, Policy, Present,
-    Request, RoomHelps, RoomPlan, Share, Within, make_room, place_within,
+    Amounts, Counts, Disruption, Effort, Left, Level, NoRoom, Occupancy, POLICIES, Placement,
+    Policy, Present, Request, RoomHelps, RoomPlan, Share, Within, make_counted_room, make_room,
+    place_within,
 };
 
 /// A job that runs.
@@ -38,7 +39,8 @@ impl Job {
 fn present(jobs: &[Job]) -> Vec<Present<'_>> {
     let mut present = Vec::new();
     for Job { request, placement, disruption, group } in jobs {
-        present.push(Present { request, placement, disruption: *disruption, group: *group });
+        let (disruption, group) = (*disruption, *group);
+        present.push(Present { request, placement, disruption, group, uses: 1, rank: 0 });
     }
     present
 }
@@ -251,6 +253,143 @@ impl Scene {
             ..Request::whole_nodes(99, wanted, 1.0)
         };
         (occupancy, jobs, request)
+    }
+}
+
+/// A job whose slots another system counts: slots, what each takes, its cost, rank, budget and what it uses of that.
+type CountedWord = (u32, [i64; 2], u32, u32, Option<usize>, u32);
+
+/// A state whose slots another system counts.
+#[derive(Debug, Clone)]
+struct CountedScene {
+    machine: usize,
+    policy: usize,
+    jobs: Vec<CountedWord>,
+    budgets: Vec<u32>,
+    wanted: u32,
+    takes: [i64; 2],
+    /// Whether it may have several slots on a node.
+    stacked: bool,
+    eligible: Option<u32>,
+}
+
+/// What a node has of each kind.
+const HAS: [i64; 2] = [4, 6];
+
+fn counted_scene() -> impl Strategy<Value = CountedScene> {
+    let takes = || [0i64..5, 1i64..5];
+    let group = prop::option::weighted(0.5, 0usize..2);
+    let jobs = prop::collection::vec((1u32..6, takes(), 0u32..60, 0u32..3, group, 1u32..4), 3..9);
+    let budgets = prop_oneof![2 => Just(vec![]), 1 => prop::collection::vec(0u32..6, 2)];
+    let machine = 0..machines().len();
+    let eligible = prop::option::weighted(0.2, any::<u32>());
+    (machine, 0..POLICIES.len(), jobs, budgets, 1u32..17, takes(), any::<bool>(), eligible)
+        .prop_map(|(machine, policy, jobs, budgets, wanted, takes, stacked, eligible)| {
+            CountedScene { machine, policy, jobs, budgets, wanted, takes, stacked, eligible }
+        })
+}
+
+impl CountedScene {
+    fn request(&self, id: u64, nodes: u32, slots: Arc<[u32]>) -> Request {
+        Request {
+            share: Share::Part(Amounts::default()),
+            stacked: self.stacked,
+            slots: Some(slots),
+            ..Request::whole_nodes(id, nodes, f64::INFINITY)
+        }
+    }
+
+    /// The state, who runs, what is counted, and the request.
+    fn set(&self) -> (Occupancy, Vec<(Request, Arc<Placement>)>, Counts, Request) {
+        let fabric = machines()[self.machine].clone();
+        let nodes = fabric.nodes() as usize;
+        let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+        let most: Vec<u32> = vec![if self.stacked { 3 } else { 1 }; nodes];
+        let takes = self.takes.to_vec();
+        let mut counts = Counts { takes, free: HAS.repeat(nodes), most, left: Vec::new() };
+        let mut jobs = Vec::new();
+        for (id, &(slots, takes, ..)) in (0..).zip(&self.jobs) {
+            let now = Counts { takes: takes.to_vec(), ..counts.clone() }.slots([]);
+            let request = self.request(id, slots, now);
+            let rule = (POLICIES[self.policy].build)(1);
+            let placement = rule.place(&request, &occupancy).ok().map(Arc::new);
+            let placement = placement.filter(|found| occupancy.claim(found).is_ok());
+            let mut left = Left::default();
+            for &node in placement.iter().flat_map(|found| found.nodes()) {
+                left.nodes.push(node);
+                left.amounts.extend(takes);
+                let free = counts.free.iter_mut().skip(node as usize * 2);
+                free.zip(takes).for_each(|(free, takes)| *free -= takes);
+            }
+            if let Some(placement) = placement {
+                counts.left.push(left);
+                jobs.push((request, placement));
+            }
+        }
+        let request = Request {
+            recorded: Some((0..self.wanted).collect()),
+            eligible: self.eligible.map(|mask| {
+                let may = |node: &NodeIndex| mask >> (node % 32) & 1 == 1;
+                Arc::new(NodeSet::of(fabric.nodes(), (0..fabric.nodes()).filter(may)))
+            }),
+            ..self.request(99, self.wanted, Arc::from([]))
+        };
+        (occupancy, jobs, counts, request)
+    }
+}
+
+proptest! {
+    // More with PROPTEST_CASES.
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(4_000)))]
+
+    /// Where another system counts slots, a plan is found exactly if some set of jobs makes room that keeps to the budgets. It has
+    /// no job of a higher rank than it needs, costs what the cheapest of these sets costs, and all of its jobs must go.
+    #[test]
+    fn the_cheapest_where_slots_are_counted(scene in counted_scene()) {
+        let (mut occupancy, jobs, counts, request) = scene.set();
+        let policy = (POLICIES[scene.policy].build)(1);
+        let word = |job: usize| scene.jobs[jobs[job].0.id as usize];
+        let present: Vec<Present<'_>> = (0..jobs.len()).map(|job| {
+            let (_, _, cost, rank, group, uses) = word(job);
+            let (request, placement) = (&jobs[job].0, &jobs[job].1);
+            let disruption = Disruption::Requeue(f64::from(cost));
+            Present { request, placement, disruption, group, uses, rank }
+        }).collect();
+        let effort = Effort { budgets: scene.budgets.clone(), ..Effort::on(occupancy.fabric()) };
+        let found = make_counted_room(&*policy, &request, &mut occupancy, &present, &counts, &effort);
+        let of = |set: u32| (0..jobs.len()).filter(move |job| set >> job & 1 == 1);
+        let rank = |set: u32| of(set).map(|job| word(job).3).max().unwrap_or(0);
+        let cost = |set: u32| of(set).map(|job| word(job).2).sum::<u32>();
+        let mut fits = |set: u32| {
+            let slots = counts.slots(of(set));
+            let room = Some(counts.most.as_slice().into());
+            let request = Request { slots: Some(slots), room, ..request.clone() };
+            let mut then = occupancy.what_if();
+            of(set).for_each(|job| then.release(Arc::clone(&jobs[job].1)));
+            place_within(&*policy, &request, &then).ok()
+        };
+        let mut sets: Vec<u32> = (0..1u32 << jobs.len()).collect();
+        sets.retain(|&set| scene.budgets.iter().enumerate().all(|(group, &most)| {
+            let used = of(set).filter(|&job| word(job).4 == Some(group)).map(|job| word(job).5);
+            used.sum::<u32>() <= most
+        }));
+        sets.sort_by_key(|&set| (rank(set), cost(set)));
+        let best = sets.into_iter().find(|&set| fits(set).is_some());
+        match (&found, best) {
+            (Ok(plan), Some(best)) => {
+                let is_gone = |job: &usize| plan.requeued.contains(&jobs[*job].0.id);
+                let gone = (0..jobs.len()).filter(is_gone).fold(0, |set, job| set | 1 << job);
+                prop_assert_eq!((rank(gone), cost(gone)), (rank(best), cost(best)));
+                prop_assert_eq!(fits(gone), Some(Placement::clone(&plan.placement)));
+                prop_assert!((plan.least - plan.cost).abs() < 1e-9, "not proven");
+                prop_assert!((plan.cost - f64::from(cost(best))).abs() < 1e-9);
+                for job in of(gone) {
+                    prop_assert!(fits(gone & !(1 << job)).is_none(), "job {} need not go", jobs[job].0.id);
+                }
+            }
+            (Err(NoRoom::Impossible), None) => {}
+            (found, best) => prop_assert!(false, "{found:?}, {best:?}"),
+        }
     }
 }
 

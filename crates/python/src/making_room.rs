@@ -1,13 +1,13 @@
 //! Room for a request by requeueing and moving jobs that run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use pyo3::prelude::*;
 use topolane_fabric::NodeSet;
 use topolane_placement::{
-    Disruption, Effort, NoRoom as Nothing, Occupancy, Placement, Policy, Present, Request, Share,
-    make_room as search,
+    Counts, Disruption, Effort, Left, NoRoom as Nothing, Occupancy, Placement, Present, Request,
+    Share, make_counted_room, make_room as search,
 };
 
 use crate::decision::Decision;
@@ -51,11 +51,17 @@ pub enum Planned {
 /// Identity, nodes, cables, cost in node-seconds (`None`: it may not be disturbed) and group of a job.
 type Job = (u64, Vec<u32>, Vec<u32>, Option<f64>, Option<usize>);
 
+/// What another system counts: what a slot takes of each kind of amount, what is free of each kind by node, the most slots of each
+/// node, and by job the nodes where it leaves amounts of each kind.
+type Counted = (Vec<i64>, Vec<i64>, Vec<u32>, BTreeMap<u64, (Vec<u32>, Vec<i64>)>);
+
 /// Room for `nodes` whole nodes by requeueing jobs that run, or moving those that are `movable`, at the least cost. At most
-/// `budgets[group]` jobs of a group are disturbed. The state has all others and stays as it is. Jobs may share
-/// nodes if they are `stacked`: a node is free when the last has left.
+/// `budgets[group]` of a group is used up, by each of its jobs one or what `uses` says. Jobs of a higher rank (`ranks`, else 0) are
+/// disturbed only if those of lower ranks make no room. The state has all others and stays as it is. Jobs may share
+/// nodes if they are `stacked`: a node is free when the last has left. With `counted`, slots on nodes are counted by the caller, and
+/// jobs are isolated that `isolated` names.
 #[pyfunction]
-#[pyo3(signature = (state, policy, nodes, running, *, movable=vec![], stacked=false, budgets=vec![], questions=None, segment=None, within=None, eligible=None, min_bandwidth=None, id=0, seed=0))]
+#[pyo3(signature = (state, policy, nodes, running, *, movable=vec![], stacked=false, budgets=vec![], questions=None, segment=None, within=None, eligible=None, min_bandwidth=None, ranks=BTreeMap::new(), uses=BTreeMap::new(), counted=None, isolated=None, id=0, seed=0))]
 #[allow(clippy::too_many_arguments)]
 pub fn make_room(
     py: Python<'_>,
@@ -71,6 +77,10 @@ pub fn make_room(
     within: Option<&str>,
     eligible: Option<Vec<u32>>,
     min_bandwidth: Option<f64>,
+    ranks: BTreeMap<u64, u32>,
+    uses: BTreeMap<u64, u32>,
+    counted: Option<Counted>,
+    isolated: Option<BTreeSet<u64>>,
     id: u64,
     seed: u64,
 ) -> PyResult<Planned> {
@@ -98,13 +108,23 @@ pub fn make_room(
         running.iter().map(|(.., cost, group)| (*cost, *group)).collect();
     // A share of nothing but the node itself: so any number of jobs may be on one.
     let share = if stacked { Share::part(0, 0) } else { Share::Whole };
-    let placed = running.into_iter().map(|(id, nodes, links, ..)| (id, nodes, links));
-    let jobs = laid(state, &*policy, &mut occupancy, placed, &share)?;
+    let ids: Vec<u64> = running.iter().map(|(id, ..)| *id).collect();
+    let counts = counted.map(|counted| counts_of(state, counted, &ids)).transpose()?;
+    let isolates = policy.traits().isolates;
+    let placed = running.into_iter().map(|(id, nodes, links, ..)| {
+        let is_isolated = isolated.as_ref().map_or(isolates, |ids| ids.contains(&id));
+        (id, nodes, links, is_isolated)
+    });
+    let jobs = laid(state, &mut occupancy, placed, &share)?;
     let within = within_from(within, occupancy.fabric())?;
     let eligible = eligible.map(|set| Arc::new(NodeSet::of(occupancy.fabric().nodes(), set)));
     let min_bandwidth = min_bandwidth.filter(|&given| given < 1.0);
     let whole = Request::whole_nodes(id, nodes, f64::INFINITY);
     let request = Request { segment, within, eligible, min_bandwidth, ..whole };
+    let request = match &counts {
+        Some(_) => Request { share: Share::part(0, 0), stacked: true, ..request },
+        None => request,
+    };
     let effort = Effort::on(occupancy.fabric());
     let effort = Effort { budgets, questions: questions.unwrap_or(effort.questions), ..effort };
     let fabric = Arc::clone(occupancy.fabric());
@@ -119,10 +139,18 @@ pub fn make_room(
                     Some(cost) if movable.contains(&request.id) => Disruption::Move(cost),
                     Some(cost) => Disruption::Requeue(cost),
                 };
-                Present { request, placement, disruption, group }
+                let of = |of: &BTreeMap<u64, u32>| of.get(&request.id).copied();
+                let (rank, uses) = (of(&ranks).unwrap_or(0), of(&uses).unwrap_or(1));
+                Present { request, placement, disruption, group, uses, rank }
             })
             .collect();
-        search(&*policy, &request, &mut occupancy, &present, &effort)
+        let occupancy = &mut occupancy;
+        match &counts {
+            Some(counts) => {
+                make_counted_room(&*policy, &request, occupancy, &present, counts, &effort)
+            }
+            None => search(&*policy, &request, occupancy, &present, &effort),
+        }
     })?;
     Ok(match found {
         Ok(plan) => {
@@ -143,18 +171,41 @@ pub fn make_room(
     })
 }
 
+/// What another system counts, on the nodes of the machine and for these jobs.
+fn counts_of(state: &State, counted: Counted, ids: &[u64]) -> PyResult<Counts> {
+    let (takes, free, most, mut left) = counted;
+    let nodes = state.occupancy.fabric().nodes() as usize;
+    if most.len() != nodes || free.len() != nodes.saturating_mul(takes.len()) {
+        return Err(bad_input(format!(
+            "counted: {nodes} nodes need {nodes} limits and {} amounts that are free, not {} and {}",
+            nodes.saturating_mul(takes.len()),
+            most.len(),
+            free.len()
+        )));
+    }
+    let mut lefts = Vec::with_capacity(ids.len());
+    for id in ids {
+        let (nodes, amounts) = left.remove(id).unwrap_or_default();
+        state.check(&nodes, &format!("job {id}: node"))?;
+        if amounts.len() != nodes.len() * takes.len() || amounts.iter().any(|&left| left < 0) {
+            return Err(bad_input(format!("job {id}: counted: not {} amounts", takes.len())));
+        }
+        lefts.push(Left { nodes, amounts });
+    }
+    Ok(Counts { takes, free, most, left: lefts })
+}
+
 /// Lets those that run hold a share of their nodes, and their cables.
 fn laid(
     state: &State,
-    policy: &dyn Policy,
     occupancy: &mut Occupancy,
-    running: impl IntoIterator<Item = (u64, Vec<u32>, Vec<u32>)>,
+    running: impl IntoIterator<Item = (u64, Vec<u32>, Vec<u32>, bool)>,
     share: &Share,
 ) -> PyResult<Vec<(Request, Arc<Placement>)>> {
     let fabric = Arc::clone(occupancy.fabric());
     let mut identities = BTreeSet::new();
     let mut jobs = Vec::new();
-    for (id, nodes, links) in running {
+    for (id, nodes, links, is_isolated) in running {
         if !identities.insert(id) {
             return Err(bad_input(format!("two of those that run have the identity {id}")));
         }
@@ -167,8 +218,7 @@ fn laid(
         }
         let whole = Request::whole_nodes(id, nodes.len() as u32, f64::INFINITY);
         let request = Request { share: share.clone(), ..whole };
-        let placement =
-            Placement::new(&fabric, nodes, share.clone()).isolated(policy.traits().isolates);
+        let placement = Placement::new(&fabric, nodes, share.clone()).isolated(is_isolated);
         let placement = Arc::new(placement.with_links(links, 1.0));
         occupancy.adopt(&placement).map_err(|error| {
             let name = fabric.node_name(error.node);

@@ -219,6 +219,8 @@ impl<'a> View<'a> {
                     placement: &job.placement,
                     disruption,
                     group: Some(0),
+                    uses: 1,
+                    rank: 0,
                 }
             })
             .collect();

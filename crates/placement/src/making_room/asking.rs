@@ -1,10 +1,12 @@
 //! Questions to the policy: would it place the request without these jobs?
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::counts::Counts;
 use super::cover::Cover;
 use super::jobs::Jobs;
 use super::plan::{RoomPlan, Touchable};
@@ -29,6 +31,7 @@ pub(super) struct Asking<'a> {
     occupancy: &'a mut Occupancy,
     jobs: &'a [Touchable<'a>],
     cover: &'a Cover<'a>,
+    counts: Option<&'a Counts>,
     /// Whether the request fits without some jobs.
     fits: FxHashMap<Jobs, bool>,
     /// Whether those of them that move fit afterwards.
@@ -44,10 +47,11 @@ impl<'a> Asking<'a> {
         occupancy: &'a mut Occupancy,
         jobs: &'a [Touchable<'a>],
         cover: &'a Cover<'a>,
+        counts: Option<&'a Counts>,
         most: u32,
     ) -> Self {
         let (fits, works) = (FxHashMap::default(), FxHashMap::default());
-        Asking { policy, request, occupancy, jobs, cover, fits, works, questions: 0, most }
+        Asking { policy, request, occupancy, jobs, cover, counts, fits, works, questions: 0, most }
     }
 
     pub fn questions(&self) -> u32 {
@@ -66,10 +70,11 @@ impl<'a> Asking<'a> {
             return None;
         }
         self.questions += 1;
-        let fits = if is_asked_itself(self.policy, self.request) {
-            self.policy.can_place(self.request, &self.without(gone)).is_ok()
+        let request = self.request(gone);
+        let fits = if is_asked_itself(self.policy, &request) {
+            self.policy.can_place(&request, &self.without(gone)).is_ok()
         } else {
-            place_within(self.policy, self.request, &self.without(gone)).is_ok()
+            place_within(self.policy, &request, &self.without(gone)).is_ok()
         };
         self.fits.insert(gone.clone(), fits);
         Some(fits)
@@ -98,18 +103,19 @@ impl<'a> Asking<'a> {
             return None;
         }
         self.questions += 1;
-        place_within(self.policy, self.request, &self.without(gone)).ok()
+        place_within(self.policy, &self.request(gone), &self.without(gone)).ok()
     }
 
     /// Where the policy would place the request without these jobs, and then those of them that move, however much was asked.
     pub fn place(&mut self, gone: &Jobs) -> Option<Places> {
-        let (policy, request, jobs) = (self.policy, self.request, self.jobs);
+        let (policy, jobs) = (self.policy, self.jobs);
+        let request = self.request(gone);
         let moving = gone.iter().map(|job| &jobs[job]).filter(|job| job.moves);
         let mut moving: Vec<&Touchable<'_>> = moving.collect();
         moving.sort_by_key(|job| Reverse(job.placement.nodes().len()));
         self.questions = self.questions.saturating_add(1 + moving.len() as u32);
         let mut then = self.without(gone);
-        let placed = place_within(policy, request, &then).ok().map(Arc::new);
+        let placed = place_within(policy, &request, &then).ok().map(Arc::new);
         let placed = placed.filter(|placed| then.claim(Arc::clone(placed)).is_ok());
         let mut again = |job: &&Touchable<'_>| {
             let nodes = job.placement.nodes().len() as u32;
@@ -139,6 +145,13 @@ impl<'a> Asking<'a> {
             placement: places.request,
             questions: self.questions,
         }
+    }
+
+    /// The request, with the slots that there are without these jobs.
+    fn request(&self, gone: &Jobs) -> Cow<'a, Request> {
+        let Some(counts) = self.counts else { return Cow::Borrowed(self.request) };
+        let slots = counts.slots(gone.iter().map(|job| self.jobs[job].place));
+        Cow::Owned(Request { slots: Some(slots), ..self.request.clone() })
     }
 
     /// The state without these jobs.

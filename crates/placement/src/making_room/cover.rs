@@ -5,6 +5,7 @@
 
 use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
 
+use super::counts::Counts;
 use super::jobs::Jobs;
 use super::knapsack::{Item, Relaxed, by_ratio, cheapest, relaxed, relaxed_parts};
 use super::plan::Touchable;
@@ -71,8 +72,12 @@ impl<'a> Cover<'a> {
         jobs: &'a [Touchable<'a>],
         budgets: &'a [u32],
         homes: Option<Homes>,
+        counts: Option<&Counts>,
     ) -> Self {
-        let slots = Slots::of(request, occupancy, jobs);
+        let slots = match counts {
+            None => Slots::of(request, occupancy, jobs),
+            Some(counts) => Slots::counted(request, occupancy, jobs, counts),
+        };
         let parts = homes.as_ref().map_or(0, |homes| request.nodes / homes.part.max(1));
         let (part, homes) = match homes.filter(|_| parts > 0) {
             None => (0, Vec::new()),
@@ -339,6 +344,27 @@ impl Place {
     }
 }
 
+/// What a job leaves on a node, as a part of what a slot is short of.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    left: i128,
+    of: i128,
+    /// The slots that the node gains at most.
+    most: u32,
+}
+
+impl Part {
+    fn is_whole(&self) -> bool {
+        self.left % self.of == 0 || self.left >= self.of * i128::from(self.most)
+    }
+
+    fn scaled(&self, scale: u32) -> u32 {
+        let most = i128::from(self.most) * i128::from(scale);
+        let part = (self.left * i128::from(scale) + self.of - 1) / self.of;
+        u32::try_from(part.min(most)).unwrap_or(u32::MAX)
+    }
+}
+
 /// The slots of every node, and the jobs that hold what is missing.
 #[derive(Debug)]
 pub(super) struct Slots {
@@ -397,6 +423,50 @@ impl Slots {
         Slots { free, gains, scale }
     }
 
+    /// The same where another system counts: what a job leaves of the amount that a node has least of, as a part of what is missing
+    /// there for a slot.
+    pub fn counted(
+        request: &Request,
+        occupancy: &Occupancy,
+        jobs: &[Touchable<'_>],
+        counts: &Counts,
+    ) -> Self {
+        let nodes = occupancy.fabric().nodes();
+        let now = counts.slots([]);
+        let ever = counts.slots(jobs.iter().map(|job| job.place));
+        let of = |slots: &[u32], node: NodeIndex| slots.get(node as usize).copied().unwrap_or(0);
+        let may = |node: NodeIndex| request.eligible.as_ref().is_none_or(|set| set.contains(node));
+        let free = occupancy.free_slots(request);
+        let free: Vec<u32> = (0..nodes).map(|node| free.count(0, node)).collect();
+        let mut parts: Vec<Vec<(usize, Part)>> = vec![Vec::new(); nodes as usize];
+        let lefts = jobs.iter().map(|job| counts.left.get(job.place)).enumerate();
+        for (job, left) in lefts.filter_map(|(job, left)| Some((job, left?))) {
+            for (node, amounts) in left.rows(counts.takes.len()).filter(|&(node, _)| may(node)) {
+                let gain = of(&ever, node).saturating_sub(of(&now, node));
+                let gain = if request.stacked { gain } else { gain.min(1) };
+                let Some(short) = counts.short(node).filter(|_| gain > 0) else { continue };
+                let takes = i128::from(counts.takes[short.kind]);
+                let (gains, left) = (i128::from(gain), i128::from(amounts[short.kind]));
+                // The least that a slot costs of it, over all numbers of slots that may be gained.
+                let all = short.by + (gains - 1) * takes;
+                let part = if short.by * gains <= all {
+                    Part { of: short.by, left, most: gain }
+                } else {
+                    Part { of: all, left: left * gains, most: gain }
+                };
+                if left > 0 {
+                    parts[node as usize].push((job, part));
+                }
+            }
+        }
+        let is_whole = |(_, part): &(usize, Part)| part.is_whole();
+        let scale = if parts.iter().flatten().all(is_whole) { 1 } else { PARTS_OF_A_NODE };
+        let scaled = |of: Vec<(usize, Part)>| {
+            of.into_iter().map(|(job, part)| (job, part.scaled(scale))).collect()
+        };
+        Slots { free, gains: parts.into_iter().map(scaled).collect(), scale }
+    }
+
     /// What is free on these nodes, and what jobs would free of them.
     pub fn place(&self, nodes: impl Iterator<Item = NodeIndex>, jobs: &[Touchable<'_>]) -> Place {
         let mut has = 0u32;
@@ -410,7 +480,8 @@ impl Slots {
         let items = freed.chunk_by(|one, next| one.0 == next.0).map(|same| {
             let job = same[0].0;
             let gain = same.iter().map(|one| one.1).fold(0, u32::saturating_add);
-            Item { job, gain, cost: jobs[job].cost, group: jobs[job].group }
+            let Touchable { cost, group, uses, .. } = jobs[job];
+            Item { job, gain, cost, group, uses }
         });
         let mut items: Vec<Item> = items.collect();
         by_ratio(&mut items);

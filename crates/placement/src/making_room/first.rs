@@ -109,7 +109,7 @@ pub(super) fn keep(best: &mut Option<Found>, found: Found) {
 }
 
 /// Orders in which jobs of the place of a base may be added: by cost for the slots there, by cost alone, and by cost for the links that
-/// they may use. None has more of a group than may be disturbed.
+/// they may use. None uses up more of a budget than there is.
 fn orders(search: &Search<'_>, base: &Base) -> [Vec<usize>; 3] {
     let sorted = |cost: &dyn Fn(usize) -> f64| {
         let mut order = base.inside.clone();
@@ -126,10 +126,13 @@ fn orders(search: &Search<'_>, base: &Base) -> [Vec<usize>; 3] {
         let mut used = search.used(&base.gone);
         order.retain(|&job| match search.jobs[job].group {
             _ if base.gone.contains(job) => false,
-            Some(group) if used[group] >= search.effort.budgets[group] => false,
             Some(group) => {
-                used[group] += 1;
-                true
+                let with = used[group].saturating_add(search.jobs[job].uses);
+                let keeps = with <= search.effort.budgets[group];
+                if keeps {
+                    used[group] = with;
+                }
+                keeps
             }
             None => true,
         });

@@ -8,8 +8,10 @@ pub(super) struct Item {
     pub job: usize,
     pub gain: u32,
     pub cost: f64,
-    /// Its group, if the number of jobs of that group that may be disturbed is limited.
+    /// Its group, if there is a budget for that.
     pub group: Option<usize>,
+    /// How much of the budget it uses up, at least 1.
+    pub uses: u32,
 }
 
 /// Steps that an exact cover may take; a problem that needs more is bounded by its relaxation.
@@ -74,7 +76,7 @@ pub(super) fn relaxed_parts(
 
 /// The cheapest items that free `need` together, no more of any group than its budget; its cost is infinite if there are
 /// none. `None` if that would take too many steps. By dynamic programming over what is still to be freed, as for the knapsack
-/// problem, and for groups whose budget may bind also over the number taken (Kellerer, Pferschy, Pisinger: Knapsack Problems, 2004,
+/// problem, and for groups whose budget may bind also over what is used of it (Kellerer, Pferschy, Pisinger: Knapsack Problems, 2004,
 /// 2.3 and 11.1).
 pub(super) fn cheapest(
     items: &[Item],
@@ -107,10 +109,11 @@ pub(super) fn cheapest(
                 chosen.insert(item.job);
                 left = left.saturating_sub(item.gain as usize);
                 if class.most.is_some() {
-                    if row == 0 {
+                    let uses = item.uses as usize;
+                    if row < uses {
                         break;
                     }
-                    row -= 1;
+                    row -= uses;
                 }
             }
         }
@@ -121,7 +124,7 @@ pub(super) fn cheapest(
 /// Items of one group, or all of those whose number does not matter.
 struct Class<'a> {
     items: Vec<&'a Item>,
-    /// How many of them may be taken, at least 1, if that matters.
+    /// How much they may use up together, at least 1, if that matters.
     most: Option<u32>,
 }
 
@@ -136,7 +139,8 @@ fn classes<'a>(items: &'a [Item], budgets: &[u32]) -> Vec<Class<'a>> {
         }
     }
     bound.retain_mut(|class| {
-        let binds = class.most.is_some_and(|most| (most as usize) < class.items.len());
+        let uses = class.items.iter().map(|item| item.uses).fold(0, u32::saturating_add);
+        let binds = class.most.is_some_and(|most| most < uses);
         if !binds {
             free.items.append(&mut class.items);
         }
@@ -149,8 +153,8 @@ fn classes<'a>(items: &'a [Item], budgets: &[u32]) -> Vec<Class<'a>> {
 }
 
 impl Class<'_> {
-    /// Takes items where that is cheaper. `best` is the least cost by what is freed. Answers what was taken: by item, number
-    /// taken less 1, and what was to be freed.
+    /// Takes items where that is cheaper. `best` is the least cost by what is freed. Answers what was taken: by item, what may
+    /// be used up less 1, and what was to be freed.
     fn take(&self, best: &mut Vec<f64>) -> Vec<bool> {
         let width = best.len();
         let Some(most) = self.most else {
@@ -168,12 +172,13 @@ impl Class<'_> {
         };
         let rows = most as usize;
         let mut taken = vec![false; self.items.len() * rows * width];
-        // The least costs with at most 0, 1, ... items of the class.
+        // The least costs if at most 0, 1, ... are used up.
         let mut costs = vec![best.clone(); rows + 1];
         for (index, item) in self.items.iter().enumerate() {
-            for row in (1..=rows).rev() {
+            let uses = item.uses as usize;
+            for row in (uses.max(1)..=rows).rev() {
                 let (fewer, more) = costs.split_at_mut(row);
-                let (fewer, more) = (&fewer[row - 1], &mut more[0]);
+                let (fewer, more) = (&fewer[row - uses.max(1)], &mut more[0]);
                 let taken = &mut taken[(index * rows + row - 1) * width..][..width];
                 for need in (1..width).rev() {
                     let cost = fewer[need.saturating_sub(item.gain as usize)] + item.cost;
@@ -199,10 +204,15 @@ mod tests {
     use super::*;
 
     fn items() -> impl Strategy<Value = Vec<Item>> {
-        let item = (1u32..9, 0u32..40, prop::option::of(0usize..3));
+        let item = (1u32..9, 0u32..40, prop::option::of(0usize..3), 1u32..4);
         prop::collection::vec(item, 1..10).prop_map(|items| {
-            let item =
-                |(job, (gain, cost, group))| Item { job, gain, cost: f64::from(cost), group };
+            let item = |(job, (gain, cost, group, uses))| Item {
+                job,
+                gain,
+                cost: f64::from(cost),
+                group,
+                uses,
+            };
             items.into_iter().enumerate().map(item).collect()
         })
     }
@@ -214,11 +224,12 @@ mod tests {
         fn as_all_subsets(
             items in items(),
             need in 0u32..30,
-            budgets in prop::collection::vec(0u32..4, 3),
+            budgets in prop::collection::vec(0u32..7, 3),
         ) {
             let of = |set: u32| items.iter().filter(move |item| set >> item.job & 1 == 1);
             let keeps = |set: u32| (0..3).all(|group| {
-                of(set).filter(|item| item.group == Some(group)).count() <= budgets[group] as usize
+                let of_group = of(set).filter(|item| item.group == Some(group));
+                of_group.map(|item| item.uses).sum::<u32>() <= budgets[group]
             });
             let gain = |set: u32| of(set).map(|item| item.gain).sum::<u32>();
             let cost = |set: u32| of(set).map(|item| item.cost).sum::<f64>();

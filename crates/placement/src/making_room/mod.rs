@@ -6,6 +6,7 @@
 //! be better or enough was asked.
 
 mod asking;
+mod counts;
 mod cover;
 mod few;
 mod first;
@@ -18,13 +19,14 @@ mod tree;
 use std::sync::Arc;
 
 use self::asking::{Asking, is_asked_itself};
+pub use self::counts::{Counts, Left};
 use self::cover::{Cover, Start};
 use self::few::{few, plans_of_few};
 use self::first::first_plans;
 use self::jobs::Jobs;
 use self::plan::touchable;
 pub use self::plan::{Disruption, Effort, NoRoom, Present, RoomPlan};
-use self::search::{Search, is_best};
+use self::search::{Found, Search, is_best};
 use self::tree::improve;
 use crate::homes::Homes;
 use crate::level::Within;
@@ -49,12 +51,69 @@ pub fn make_room(
     present: &[Present<'_>],
     effort: &Effort,
 ) -> Result<RoomPlan, NoRoom> {
-    let jobs = touchable(present, &effort.budgets);
+    by_rank(policy, request, occupancy, present, None, effort)
+}
+
+/// The same for a request whose slots another system counts, whose [`Request::slots`] and [`Request::room`] are not looked at.
+///
+/// # Errors
+/// As [`make_room`].
+pub fn make_counted_room(
+    policy: &dyn Policy,
+    request: &Request,
+    occupancy: &mut Occupancy,
+    present: &[Present<'_>],
+    counts: &Counts,
+    effort: &Effort,
+) -> Result<RoomPlan, NoRoom> {
+    let slots = Some(counts.slots([]));
+    let room = Some(counts.most.as_slice().into());
+    let request = Request { slots, room, ..request.clone() };
+    by_rank(policy, &request, occupancy, present, Some(counts), effort)
+}
+
+/// The cheapest jobs of the lowest ranks that make room: first without those of higher ranks.
+fn by_rank(
+    policy: &dyn Policy,
+    request: &Request,
+    occupancy: &mut Occupancy,
+    present: &[Present<'_>],
+    counts: Option<&Counts>,
+    effort: &Effort,
+) -> Result<RoomPlan, NoRoom> {
+    let mut ranks: Vec<u32> = present.iter().map(|job| job.rank).collect();
+    ranks.sort_unstable();
+    ranks.dedup();
+    let last = ranks.pop().unwrap_or(0);
+    let mut left = effort.clone();
+    for rank in ranks {
+        match up_to_rank(policy, request, occupancy, present, rank, counts, &left) {
+            Ok(plan) => return Ok(plan),
+            Err(NoRoom::Impossible) => {}
+            Err(NoRoom::NotFound { questions }) => {
+                left.questions = left.questions.saturating_sub(questions);
+            }
+        }
+    }
+    up_to_rank(policy, request, occupancy, present, last, counts, &left)
+}
+
+fn up_to_rank(
+    policy: &dyn Policy,
+    request: &Request,
+    occupancy: &mut Occupancy,
+    present: &[Present<'_>],
+    rank: u32,
+    counts: Option<&Counts>,
+    effort: &Effort,
+) -> Result<RoomPlan, NoRoom> {
+    let jobs = touchable(present, &effort.budgets, rank);
     let homes = homes(policy, request, occupancy);
-    let cover = Cover::new(request, occupancy, &jobs, &effort.budgets, homes);
+    let cover = Cover::new(request, occupancy, &jobs, &effort.budgets, homes, counts);
     let none = Jobs::none(jobs.len());
     let fabric = Arc::clone(occupancy.fabric());
-    let mut asking = Asking::new(policy, request, occupancy, &jobs, &cover, effort.questions);
+    let mut asking =
+        Asking::new(policy, request, occupancy, &jobs, &cover, counts, effort.questions);
     if let Some(places) = asking.place(&none) {
         return Ok(asking.plan(&none, 0.0, places));
     }
@@ -87,10 +146,28 @@ pub fn make_room(
             NoRoom::NotFound { questions }
         });
     };
+    let best = if effort.states > 0 { spared(&search, best, least, &mut asking) } else { best };
     let places = asking.place(&best.gone);
     let places = places.ok_or(NoRoom::NotFound { questions: asking.questions() })?;
     let least = if is_best(Some(&best), least) { best.cost } else { least };
     Ok(asking.plan(&best.gone, least, places))
+}
+
+/// A plan without jobs that need not go: those that cost nothing and, if the plan may not be the cheapest, any.
+fn spared(search: &Search<'_>, best: Found, least: f64, asking: &mut Asking<'_>) -> Found {
+    let is_proven = is_best(Some(&best), least);
+    let mut order: Vec<usize> = best.gone.iter().collect();
+    order.retain(|&job| !is_proven || search.jobs[job].cost == 0.0);
+    order.sort_by(|&a, &b| search.jobs[b].cost.total_cmp(&search.jobs[a].cost).then(b.cmp(&a)));
+    let mut gone = best.gone;
+    for job in order {
+        let mut fewer = gone.clone();
+        fewer.remove(job);
+        if asking.works(&fewer) == Some(true) {
+            gone = fewer;
+        }
+    }
+    search.found(gone)
 }
 
 /// Where parts of the request must lie.

@@ -31,12 +31,16 @@ pub struct Present<'a> {
     pub disruption: Disruption,
     /// Its place in [`Effort::budgets`]; `None` if any number of its like may be disturbed.
     pub group: Option<usize>,
+    /// How much of that budget it uses up.
+    pub uses: u32,
+    /// Jobs of a higher rank are disturbed only if those of lower ranks make no room.
+    pub rank: u32,
 }
 
 /// How much may be disturbed, and how long to search.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Effort {
-    /// How many jobs of each group may be disturbed at most.
+    /// How much of each group may be disturbed at most, as [`Present::uses`] counts.
     pub budgets: Vec<u32>,
     /// How often the policy is asked at most.
     pub questions: u32,
@@ -64,7 +68,7 @@ pub struct RoomPlan {
     pub moved: Vec<(u64, Arc<Placement>)>,
     /// What that costs in all, node-seconds.
     pub cost: f64,
-    /// No plan costs less: the plan is the cheapest if this is its cost.
+    /// No plan without jobs of higher ranks costs less: the plan is the cheapest if this is its cost.
     pub least: f64,
     /// Where the policy places the request once they are gone.
     pub placement: Arc<Placement>,
@@ -106,23 +110,28 @@ pub struct Touchable<'a> {
     /// Whether it needs another place.
     pub moves: bool,
     pub group: Option<usize>,
+    /// How much of the budget of its group it uses up, at least 1.
+    pub uses: u32,
+    /// Its place among the jobs that were given.
+    pub place: usize,
 }
 
-/// The jobs that may go, in the order of their identities.
-pub fn touchable<'a>(present: &[Present<'a>], budgets: &[u32]) -> Vec<Touchable<'a>> {
-    let touchable = |job: &Present<'a>| {
+/// The jobs that may go, in the order of their identities: those up to a rank.
+pub fn touchable<'a>(present: &[Present<'a>], budgets: &[u32], rank: u32) -> Vec<Touchable<'a>> {
+    let touchable = |(place, job): (usize, &Present<'a>)| {
         let (cost, moves) = match job.disruption {
             Disruption::Untouchable => return None,
             Disruption::Requeue(cost) => (cost, false),
             Disruption::Move(cost) => (cost, true),
         };
-        let group = job.group.filter(|&group| group < budgets.len());
-        let may_go = group.is_none_or(|group| budgets[group] > 0);
+        let group = job.group.filter(|&group| group < budgets.len() && job.uses > 0);
+        let may_go = group.is_none_or(|group| budgets[group] >= job.uses) && job.rank <= rank;
         let is_cost = cost.is_finite() && cost >= 0.0;
-        let Present { request, placement, .. } = *job;
-        (may_go && is_cost).then_some(Touchable { request, placement, cost, moves, group })
+        let Present { request, placement, uses, .. } = *job;
+        let found = Touchable { request, placement, cost, moves, group, uses, place };
+        (may_go && is_cost).then_some(found)
     };
-    let mut jobs: Vec<Touchable<'a>> = present.iter().filter_map(touchable).collect();
+    let mut jobs: Vec<Touchable<'a>> = present.iter().enumerate().filter_map(touchable).collect();
     jobs.sort_by_key(|job| job.request.id);
     jobs
 }

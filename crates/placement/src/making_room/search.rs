@@ -29,11 +29,13 @@ impl Search<'_> {
         Found { gone, cost }
     }
 
-    /// How many jobs of each group with a budget are in a set.
+    /// How much of each budget the jobs of a set use up.
     pub fn used(&self, set: &Jobs) -> Vec<u32> {
-        let mut used = vec![0; self.effort.budgets.len()];
-        for group in set.iter().filter_map(|job| self.jobs[job].group) {
-            used[group] += 1;
+        let mut used = vec![0u32; self.effort.budgets.len()];
+        for job in set.iter().map(|job| &self.jobs[job]) {
+            if let Some(group) = job.group {
+                used[group] = used[group].saturating_add(job.uses);
+            }
         }
         used
     }

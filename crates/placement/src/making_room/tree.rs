@@ -150,13 +150,15 @@ impl Tree<'_> {
         self.push(state.gone, kept, state.cost, state.bound, state.refused);
     }
 
-    /// If a budget is used up the other jobs of its group stay.
+    /// Jobs stay for which too little is left of their budget.
     fn keep_those_over_budget(&self, gone: &Jobs, kept: &mut Jobs) {
         let (jobs, budgets) = (self.search.jobs, &self.search.effort.budgets);
         let used = self.search.used(gone);
-        let is_over =
-            |job: usize| jobs[job].group.is_some_and(|group| used[group] >= budgets[group]);
-        if used.iter().zip(budgets).any(|(used, most)| used >= most) {
+        let is_over = |job: usize| {
+            let uses = jobs[job].uses;
+            jobs[job].group.is_some_and(|group| used[group].saturating_add(uses) > budgets[group])
+        };
+        if !budgets.is_empty() {
             let over = (0..jobs.len()).filter(|&job| !gone.contains(job) && is_over(job));
             over.for_each(|job| kept.insert(job));
         }

@@ -53,6 +53,8 @@ fn arrive(arrangement: &mut Arrangement<'_>, program: usize) {
             placement,
             disruption: Disruption::Move(f64::from(request.nodes)),
             group: Some(0),
+            uses: 1,
+            rank: 0,
         })
         .collect();
     let request = request(arrangement, program);
