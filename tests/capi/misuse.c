@@ -114,6 +114,85 @@ int main(void) {
     CHECK(areas == NULL && topolane_areas_count(NULL) == 0 && topolane_areas_nodes(NULL, 0).count == 0);
     topolane_areas_free(NULL);
 
+    /* Room that cannot be made. */
+    topolane_room_plan *plan = NULL;
+    uint64_t nothing[] = {5};
+    BAD(topolane_state_without(NULL, nothing, 0, &small, &error));
+    BAD(topolane_state_without(state, nothing, 1, &small, &error));
+    BAD(topolane_state_without(state, NULL, 1, &small, &error));
+    BAD(topolane_state_without(state, nothing, 0, NULL, &error));
+    CHECK(small == NULL);
+    topolane_candidate candidate = {.id = 9, .budget = TOPOLANE_NO_BUDGET};
+    topolane_room good = {.size = sizeof good, .candidates = &candidate, .candidate_count = 1}, room = good;
+    request = request_of(1, 2);
+    BAD(topolane_state_make_room(NULL, policy, &request, &room, &plan, &decision, &error));
+    BAD(topolane_state_make_room(state, NULL, &request, &room, &plan, &decision, &error));
+    BAD(topolane_state_make_room(state, policy, NULL, &room, &plan, &decision, &error));
+    BAD(topolane_state_make_room(state, policy, &request, NULL, &plan, &decision, &error));
+    BAD(topolane_state_make_room(state, policy, &request, &room, NULL, &decision, &error));
+    BAD(topolane_state_make_room(state, policy, &request, &room, &plan, NULL, &error));
+    room.size = 8;
+    BAD(topolane_state_make_room(state, policy, &request, &room, &plan, &decision, &error));
+    topolane_candidate twice[] = {candidate, candidate};
+    room = good;
+    room.candidates = twice;
+    room.candidate_count = 2;
+    BAD(topolane_state_make_room(state, policy, &request, &room, &plan, &decision, &error));
+    room = good;
+    room.candidates = NULL;
+    BAD(topolane_state_make_room(state, policy, &request, &room, &plan, &decision, &error));
+    room = good;
+    candidate.budget = 0;
+    BAD(topolane_state_make_room(state, policy, &request, &room, &plan, &decision, &error));
+    candidate.budget = TOPOLANE_NO_BUDGET;
+    double costs[] = {-1.0, 0.0 / 0.0, 1.0 / 0.0};
+    for (int i = 0; i < 3; i++) {
+        candidate.cost = costs[i];
+        BAD(topolane_state_make_room(state, policy, &request, &room, &plan, &decision, &error));
+    }
+    candidate.cost = 0;
+    /* Slots that follow from amounts: limits, kinds, nodes and amounts that cannot be. */
+    int64_t takes[] = {1}, free[16] = {0}, below[] = {-1}, most_of_all[16];
+    uint32_t all_slots[16] = {0}, wrong_node[] = {16};
+    for (int i = 0; i < 16; i++)
+        most_of_all[i] = INT64_MAX;
+    room.kinds = 1;
+    room.takes = takes;
+    room.free = free;
+    BAD(topolane_state_make_room(state, policy, &request, &room, &plan, &decision, &error));
+    request.shares_nodes = true;
+    request.free_slots = request.all_slots = all_slots;
+    request.slot_count = 16;
+    ENDS(TOPOLANE_STATUS_REFUSED, topolane_state_make_room(state, policy, &request, &room, &plan, &decision, &error));
+    room.kinds = SIZE_MAX;
+    BAD(topolane_state_make_room(state, policy, &request, &room, &plan, &decision, &error));
+    room.kinds = 1;
+    room.free = NULL;
+    BAD(topolane_state_make_room(state, policy, &request, &room, &plan, &decision, &error));
+    room.free = free;
+    candidate.nodes = wrong_node;
+    candidate.node_count = 1;
+    candidate.amounts = takes;
+    BAD(topolane_state_make_room(state, policy, &request, &room, &plan, &decision, &error));
+    wrong_node[0] = 1;
+    candidate.amounts = below;
+    BAD(topolane_state_make_room(state, policy, &request, &room, &plan, &decision, &error));
+    candidate.amounts = NULL;
+    BAD(topolane_state_make_room(state, policy, &request, &room, &plan, &decision, &error));
+    /* The largest numbers do not overflow. */
+    for (int i = 0; i < 16; i++)
+        all_slots[i] = UINT32_MAX;
+    room.free = candidate.amounts = most_of_all;
+    request.slots = 1000;
+    request.stacked = true;
+    topolane_status status = topolane_state_make_room(state, policy, &request, &room, &plan, &decision, NULL);
+    CHECK(status == TOPOLANE_STATUS_REFUSED || status == TOPOLANE_STATUS_OK);
+    topolane_room_plan_free(plan);
+    topolane_decision_free(decision);
+    CHECK(topolane_room_plan_candidates(NULL).count == 0 && topolane_room_plan_cost(NULL) == 0);
+    CHECK(topolane_room_plan_least(NULL) == 0);
+    topolane_room_plan_free(NULL);
+
     /* Jobs that cannot be. */
     topolane_held held = {.size = sizeof held, .id = 5, .bandwidth_share = 1.0};
     BAD(topolane_state_hold(state, &held, &error));

@@ -250,6 +250,75 @@ int main(void) {
     OK(topolane_state_place(state, isolated, &across, &decision, &refusal, &error));
     topolane_decision_free(decision);
 
+    /* A copy of a state without a job answers as if that were gone; the state has it still. */
+    uint32_t lower = 0, upper = 8;
+    topolane_held single = {.size = sizeof single, .id = 31, .nodes = &lower, .node_count = 1, .bandwidth_share = 1.0};
+    OK(topolane_state_hold(state, &single, &error));
+    single.id = 32;
+    single.nodes = &upper;
+    OK(topolane_state_hold(state, &single, &error));
+    topolane_request span = request_of(33, 15);
+    ENDS(TOPOLANE_STATUS_REFUSED, topolane_state_place(state, isolated, &span, &decision, NULL, &error));
+    uint64_t without[] = {32, 31};
+    OK(topolane_state_without(state, without, 2, &copy, &error));
+    OK(topolane_state_place(copy, isolated, &span, &decision, NULL, &error));
+    topolane_decision_free(decision);
+    topolane_state_free(copy);
+    ENDS(TOPOLANE_STATUS_REFUSED, topolane_state_place(state, isolated, &span, &decision, NULL, &error));
+
+    /* One of two jobs has to go: the cheaper one, but never one of a higher rank or beyond its budget. */
+    topolane_candidate jobs[] = {
+        {.id = 31, .cost = 5, .budget = TOPOLANE_NO_BUDGET},
+        {.id = 32, .cost = 3, .budget = TOPOLANE_NO_BUDGET},
+    };
+    topolane_room room = {.size = sizeof room, .candidates = jobs, .candidate_count = 2};
+    topolane_room_plan *plan = NULL;
+    for (int row = 0; row < 4; row++) {
+        uint32_t budget = row == 2 ? 0 : 9, expected = row == 0 || row == 3;
+        jobs[1].rank = row == 1;
+        jobs[1].budget = row >= 2 ? 0 : TOPOLANE_NO_BUDGET;
+        jobs[1].uses = 9;
+        room.budgets = &budget;
+        room.budget_count = 1;
+        OK(topolane_state_make_room(state, isolated, &span, &room, &plan, &decision, &error));
+        CHECK(topolane_room_plan_candidates(plan).count == 1);
+        CHECK(topolane_room_plan_candidates(plan).first[0] == expected);
+        CHECK(topolane_room_plan_cost(plan) == (expected ? 3 : 5));
+        CHECK(topolane_room_plan_least(plan) <= topolane_room_plan_cost(plan));
+        CHECK(topolane_decision_nodes(decision).count == 15);
+        topolane_room_plan_free(plan);
+        topolane_decision_free(decision);
+    }
+    room.candidate_count = room.budget_count = 0;
+    ENDS(TOPOLANE_STATUS_REFUSED, topolane_state_make_room(state, isolated, &span, &room, &plan, &decision, &error));
+    CHECK(plan == NULL && decision == NULL);
+    OK(topolane_state_release(state, 31, &error));
+    OK(topolane_state_release(state, 32, &error));
+
+    /* A caller that counts slots: three slots of two units each. A job that the state does not have leaves two units on each of two
+     * nodes, another one more unit where one is free. */
+    int64_t units[16] = {0, 0, 1, 2}, leaves[] = {2, 2}, takes[] = {2}, one_unit[] = {1};
+    uint32_t most[16] = {1, 1, 1, 1}, on[] = {0, 1}, third[] = {2};
+    topolane_candidate pods[] = {
+        {.id = 41, .cost = 2, .budget = TOPOLANE_NO_BUDGET, .nodes = on, .node_count = 2, .amounts = leaves},
+        {.id = 42, .cost = 1, .budget = TOPOLANE_NO_BUDGET, .nodes = third, .node_count = 1, .amounts = one_unit},
+    };
+    topolane_room freed = {.size = sizeof freed, .candidates = pods, .candidate_count = 2, .kinds = 1};
+    freed.takes = takes;
+    freed.free = units;
+    topolane_request slots = request_of(43, 2);
+    slots.shares_nodes = slots.stacked = true;
+    slots.free_slots = slots.all_slots = most;
+    slots.slot_count = 16;
+    for (slots.slots = 2; slots.slots <= 4; slots.slots++) {
+        OK(topolane_state_make_room(state, isolated, &slots, &freed, &plan, &decision, &error));
+        topolane_numbers goes = topolane_room_plan_candidates(plan);
+        CHECK(goes.count == (slots.slots == 4 ? 2 : 1) && goes.first[0] == (slots.slots == 2 ? 1 : 0));
+        topolane_room_plan_free(plan);
+        topolane_decision_free(decision);
+    }
+    ENDS(TOPOLANE_STATUS_REFUSED, topolane_state_make_room(state, isolated, &slots, &freed, &plan, &decision, &error));
+
     /* A program of version 1 has shorter structs. */
     topolane_request old = request_of(21, 1);
     topolane_request_init(&old, offsetof(topolane_request, shares_nodes));

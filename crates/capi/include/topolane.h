@@ -13,7 +13,7 @@
  The version of this interface. A library serves programs that were compiled for the same version or a lower one: functions
  and members of structs are added, never changed or taken away, or else this number jumps to the next multiple of 1000.
  */
-#define TOPOLANE_API_VERSION 6
+#define TOPOLANE_API_VERSION 7
 
 /*
  The job may use all uplinks of the groups that it crosses, but for those that other jobs own. Isolated jobs keep off them.
@@ -29,6 +29,11 @@
  The job counts as using no link: it may meet any other job.
  */
 #define TOPOLANE_LINKS_NONE 2
+
+/*
+ The place of a candidate that no budget limits.
+ */
+#define TOPOLANE_NO_BUDGET UINT32_MAX
 
 /*
  How a call ended.
@@ -76,6 +81,11 @@ typedef struct topolane_policy topolane_policy;
  A refusal, and the groups that stand in the way.
  */
 typedef struct topolane_refusal topolane_refusal;
+
+/*
+ The jobs that must go. Since version 7.
+ */
+typedef struct topolane_room_plan topolane_room_plan;
 
 /*
  Which job holds what on a machine. One thread at a time may use it.
@@ -240,6 +250,88 @@ typedef struct topolane_obstacle {
    */
   size_t job_count;
 } topolane_obstacle;
+
+/*
+ A job that may go, alone or as a whole group. Since version 7.
+ */
+typedef struct topolane_candidate {
+  /*
+   Identity of the job. It gives back what the state holds for it, if it holds anything.
+   */
+  uint64_t id;
+  /*
+   What it costs that it goes, at least 0.
+   */
+  double cost;
+  /*
+   Candidates of a higher rank go only if those of lower ranks are not enough.
+   */
+  uint32_t rank;
+  /*
+   Its place in the budgets; `TOPOLANE_NO_BUDGET` for none.
+   */
+  uint32_t budget;
+  /*
+   How much of that budget it uses up.
+   */
+  uint32_t uses;
+  /*
+   Nodes on which it leaves something, where the caller counts slots.
+   */
+  const uint32_t *nodes;
+  /*
+   How many.
+   */
+  size_t node_count;
+  /*
+   The amounts of each kind that it leaves, node after node: `node_count` times `kinds`.
+   */
+  const int64_t *amounts;
+} topolane_candidate;
+
+/*
+ What may be done to make room. Set it to zero, then `size` to `sizeof(topolane_room)`. The arrays belong to the caller and need
+ live only during the call. Since version 7.
+ */
+typedef struct topolane_room {
+  /*
+   The size of this struct where it was compiled.
+   */
+  size_t size;
+  /*
+   The jobs that may go. Of sets that cost the same, one of earlier candidates is named.
+   */
+  const struct topolane_candidate *candidates;
+  /*
+   How many.
+   */
+  size_t candidate_count;
+  /*
+   How much of each budget may be used up.
+   */
+  const uint32_t *budgets;
+  /*
+   How many.
+   */
+  size_t budget_count;
+  /*
+   How many kinds of amounts slots follow from, for a caller that counts slots itself; 0: the state counts.
+   */
+  size_t kinds;
+  /*
+   What a slot takes of each kind.
+   */
+  const int64_t *takes;
+  /*
+   What is free of each kind now, node after node for all nodes of the machine; below 0 where more is held than there is.
+   `free_slots` of the request is then not looked at, and `all_slots` limits the slots of each node.
+   */
+  const int64_t *free;
+  /*
+   How often the policy is asked at most; 0: a number that fits the machine.
+   */
+  uint32_t questions;
+} topolane_room;
 
 /*
  What a job holds that runs already.
@@ -473,6 +565,40 @@ void topolane_request_init(struct topolane_request *request,
                            size_t size);
 
 /*
+ The cheapest candidates found that must go so that the policy places a request, and its place then; the state stays as it is.
+ A plan has no candidate of a higher rank if those of lower ranks are enough, keeps to the budgets, and names no candidate
+ that need not go. `Refused`: no plan was found. Since version 7.
+ */
+enum topolane_status topolane_state_make_room(struct topolane_state *state,
+                                              const struct topolane_policy *policy,
+                                              const struct topolane_request *request,
+                                              const struct topolane_room *room,
+                                              struct topolane_room_plan **plan,
+                                              struct topolane_decision **decision,
+                                              char **error);
+
+/*
+ The places of the candidates that must go, ascending; none for NULL. Since version 7.
+ */
+struct topolane_numbers topolane_room_plan_candidates(const struct topolane_room_plan *plan);
+
+/*
+ What the plan costs; 0 for NULL. Since version 7.
+ */
+double topolane_room_plan_cost(const struct topolane_room_plan *plan);
+
+/*
+ What any plan of candidates of these ranks costs at least: the plan is the cheapest if this is its cost; 0 for NULL. Since
+ version 7.
+ */
+double topolane_room_plan_least(const struct topolane_room_plan *plan);
+
+/*
+ Frees a plan. Since version 7.
+ */
+void topolane_room_plan_free(struct topolane_room_plan *plan);
+
+/*
  A state of a machine: empty, every node and cable in service. It keeps what it needs of the machine.
  */
 enum topolane_status topolane_state_new(const struct topolane_machine *machine,
@@ -485,6 +611,15 @@ enum topolane_status topolane_state_new(const struct topolane_machine *machine,
 enum topolane_status topolane_state_copy(struct topolane_state *state,
                                          struct topolane_state **copy,
                                          char **error);
+
+/*
+ A copy of a state without some of its jobs, to ask what would be if they were gone. Since version 7.
+ */
+enum topolane_status topolane_state_without(struct topolane_state *state,
+                                            const uint64_t *jobs,
+                                            size_t job_count,
+                                            struct topolane_state **copy,
+                                            char **error);
 
 /*
  Frees a state.

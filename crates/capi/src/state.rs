@@ -32,7 +32,7 @@ pub struct State {
 #[derive(Clone)]
 pub(crate) struct Holdings {
     pub(crate) occupancy: Occupancy,
-    jobs: BTreeMap<u64, Arc<Placement>>,
+    pub(crate) jobs: BTreeMap<u64, Arc<Placement>>,
     /// The kind of the last refusal.
     refused: Option<&'static CStr>,
 }
@@ -132,6 +132,30 @@ pub unsafe extern "C" fn topolane_state_copy(
     }
 }
 
+/// A copy of a state without some of its jobs, to ask what would be if they were gone. Since version 7.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topolane_state_without(
+    state: *mut State,
+    jobs: *const u64,
+    job_count: usize,
+    copy: *mut *mut State,
+    error: *mut *mut c_char,
+) -> Status {
+    // SAFETY: the caller gives NULL or pointers that the manual describes.
+    unsafe {
+        with_state(state, error, |holdings| {
+            let to = writable(copy, "copy")?;
+            *to = ptr::null_mut();
+            let mut holdings = holdings.clone();
+            for &id in array(jobs, job_count, "jobs")? {
+                holdings.let_go(id)?;
+            }
+            give(to, State { holdings, is_broken: false });
+            Ok(Status::Ok)
+        })
+    }
+}
+
 /// Frees a state.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn topolane_state_free(state: *mut State) {
@@ -213,9 +237,7 @@ pub unsafe extern "C" fn topolane_state_release(
     // SAFETY: the caller gives NULL or pointers that the manual describes.
     unsafe {
         with_state(state, error, |holdings| {
-            let placement =
-                holdings.jobs.remove(&id).ok_or_else(|| format!("job {id} holds nothing"))?;
-            holdings.occupancy.release(&placement);
+            holdings.let_go(id)?;
             Ok(Status::Ok)
         })
     }
@@ -367,6 +389,13 @@ impl Holdings {
         })?;
         place.insert(placement);
         Ok(Status::Ok)
+    }
+
+    /// Takes from a job all that it holds.
+    fn let_go(&mut self, id: u64) -> Result<(), Problem> {
+        let placement = self.jobs.remove(&id).ok_or_else(|| format!("job {id} holds nothing"))?;
+        self.occupancy.release(&placement);
+        Ok(())
     }
 
     fn explained(
