@@ -498,7 +498,7 @@ static void test_links_out_of_states(const Engine *engine, const topolane_machin
         out.links[0] = links.first[0];
         CHECK(!holders_set_out(&holders, out));
         topolane_decision *none = NULL;
-        CHECK(!holders_scene(&holders, NULL, &state));
+        CHECK(!holders_without(&holders, NULL, &state));
         CHECK(engine->state_place(state, policy, &request, &none, NULL, &error) == TOPOLANE_STATUS_REFUSED);
         topolane_status could = engine->state_place(holders.empty, policy, &request, &none, NULL, &error);
         CHECK(could == (is_reserved ? TOPOLANE_STATUS_REFUSED : TOPOLANE_STATUS_OK));
@@ -514,8 +514,7 @@ static void test_links_out_of_states(const Engine *engine, const topolane_machin
     holders_close(&holders);
 }
 
-/* Random jobs come, go and are thought away, in more hypotheses than states are kept; each state of the engine equals
- * a new one with the same jobs. */
+/* Random jobs come, go and are thought away; each state of the engine equals a new one with the same jobs. */
 static void test_holders(const char *library)
 {
     enum { JOBS = 400, HYPOTHESES = 20 };
@@ -552,7 +551,7 @@ static void test_holders(const char *library)
                 some[word] = (uint64_t)rand() << 32 ^ (uint64_t)rand() << 7;
         bool any = rand() % 3;
         topolane_state *state, *same;
-        CHECK(!holders_scene(&holders, any ? some : NULL, &state));
+        CHECK(!holders_without(&holders, any ? some : NULL, &state));
         if (step % 10)
             continue;
         CHECK(!holders_open(&fresh, &engine, machine, free));
@@ -567,7 +566,7 @@ static void test_holders(const char *library)
             copy.link_count = 0;
             CHECK(holders_put(&fresh, copy) != NO_SLOT);
         }
-        CHECK(!holders_scene(&fresh, NULL, &same));
+        CHECK(!holders_without(&fresh, NULL, &same));
         CHECK(holders_isolated(&fresh, NULL) == holders_isolated(&holders, any ? some : NULL));
         same_answers(&engine, policy, state, same);
         const Links_Out *out = &holders.out;
@@ -579,7 +578,7 @@ static void test_holders(const char *library)
     CHECK(maps == 0);
     CHECK(!holders_open(&holders, &engine, machine, free_map));
     topolane_state *state;
-    CHECK(!holders_renew(&holders) && holders.empty && !holders_scene(&holders, NULL, &state) && state);
+    CHECK(!holders_renew(&holders) && holders.empty && !holders_without(&holders, NULL, &state) && state);
     holders_close(&holders);
     engine.policy_free(policy);
     engine.policy_free(dedicated);

@@ -18,6 +18,7 @@
     FUNCTION(state_free)                                                                                            \
     FUNCTION(state_hold)                                                                                            \
     FUNCTION(state_release)                                                                                         \
+    FUNCTION(state_without)                                                                                         \
     FUNCTION(state_place)                                                                                           \
     FUNCTION(state_refused)                                                                                         \
     FUNCTION(state_set_link)                                                                                        \

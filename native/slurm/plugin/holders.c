@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A state that differs by at most NEAR jobs is changed; otherwise the one that was not used for longest. */
-enum { NEAR = 4 };
-
 static char *taken(const Engine *engine, char *error, const char *otherwise)
 {
     char *copy = strdup(error ? error : otherwise);
@@ -15,7 +12,7 @@ static char *taken(const Engine *engine, char *error, const char *otherwise)
 }
 
 /* A state without jobs in which the first links of a list are out of service. */
-static char *state_without(Holders *holders, const Links_Out *out, size_t links, topolane_state **state)
+static char *state_with_out(Holders *holders, const Links_Out *out, size_t links, topolane_state **state)
 {
     const Engine *engine = holders->engine;
     char *error = NULL;
@@ -31,14 +28,9 @@ static char *state_without(Holders *holders, const Links_Out *out, size_t links,
     return taken(engine, error, "the engine gives no state");
 }
 
-static char *new_state(Holders *holders, topolane_state **state)
-{
-    return state_without(holders, &holders->out, holders->out.reserved + holders->out.failed, state);
-}
-
 static char *new_empty(Holders *holders)
 {
-    return state_without(holders, &holders->out, holders->out.reserved, &holders->empty);
+    return state_with_out(holders, &holders->out, holders->out.reserved, &holders->empty);
 }
 
 char *holders_open(Holders *holders, const Engine *engine, const topolane_machine *machine, void (*free_map)(void *))
@@ -56,20 +48,20 @@ static void free_holder(Holders *holders, Holder *holder)
     *holder = (Holder){0};
 }
 
-/* Forgets a state; it is rebuilt when it is needed. */
-static void drop(Holders *holders, Scene *scene)
+/* Forgets the states; they are rebuilt when they are needed. */
+static void drop(Holders *holders)
 {
-    holders->engine->state_free(scene->state);
-    scene->state = NULL;
-    if (scene->held)
-        memset(scene->held, 0, holders->words * sizeof *scene->held);
+    holders->engine->state_free(holders->now);
+    holders->engine->state_free(holders->then);
+    holders->now = holders->then = NULL;
+    if (holders->held)
+        memset(holders->held, 0, holders->words * sizeof *holders->held);
 }
 
 char *holders_renew(Holders *holders)
 {
     holders->changes++;
-    for (size_t index = 0; index < SCENES; index++)
-        drop(holders, &holders->scenes[index]);
+    drop(holders);
     holders->engine->state_free(holders->empty);
     return new_empty(holders);
 }
@@ -81,7 +73,7 @@ char *holders_set_out(Holders *holders, Links_Out out)
         return NULL;
     }
     topolane_state *tried; /* The engine knows which links there are. */
-    char *why = state_without(holders, &out, out.reserved + out.failed, &tried);
+    char *why = state_with_out(holders, &out, out.reserved + out.failed, &tried);
     holders->engine->state_free(tried);
     if (why) {
         links_out_free(&out);
@@ -97,11 +89,9 @@ void holders_close(Holders *holders)
     for (uint32_t slot = 0; slot < 64 * holders->words; slot++)
         if (slot_test(holders->there, slot))
             free_holder(holders, &holders->list[slot]);
-    for (size_t index = 0; index < SCENES; index++) {
-        if (holders->engine)
-            drop(holders, &holders->scenes[index]);
-        free(holders->scenes[index].held);
-    }
+    if (holders->engine)
+        drop(holders);
+    free(holders->held);
     free(holders->list);
     free(holders->there);
     free(holders->isolated);
@@ -133,24 +123,16 @@ uint32_t holders_find(const Holders *holders, uint64_t job)
     return is_there ? holders->by_job[place] : NO_SLOT;
 }
 
-/* Takes a job out of a state. */
-static void release(Holders *holders, Scene *scene, uint32_t slot)
-{
-    const Holder *holder = &holders->list[slot];
-    slot_clear(scene->held, slot);
-    /* One without a node of the machine holds nothing. */
-    if (holder->node_count && holders->engine->state_release(scene->state, holder->job, NULL) != TOPOLANE_STATUS_OK)
-        drop(holders, scene);
-}
-
-/* Takes a job out of all states. */
+/* Takes a job out of the state. */
 static void let_go(Holders *holders, uint32_t slot)
 {
-    for (size_t index = 0; index < SCENES; index++) {
-        Scene *scene = &holders->scenes[index];
-        if (scene->state && slot_test(scene->held, slot))
-            release(holders, scene, slot);
-    }
+    const Holder *holder = &holders->list[slot];
+    if (!holders->now || !slot_test(holders->held, slot))
+        return;
+    slot_clear(holders->held, slot);
+    /* One without a node of the machine holds nothing. */
+    if (holder->node_count && holders->engine->state_release(holders->now, holder->job, NULL) != TOPOLANE_STATUS_OK)
+        drop(holders);
 }
 
 /* Makes an array of more words, the new ones zero. */
@@ -168,9 +150,7 @@ static bool widen(uint64_t **bits, size_t words, size_t more)
 static bool grow(Holders *holders)
 {
     size_t words = holders->words, more = words ? 2 * words : 4;
-    bool is_wide = widen(&holders->there, words, more) && widen(&holders->isolated, words, more);
-    for (size_t index = 0; is_wide && index < SCENES; index++)
-        is_wide = widen(&holders->scenes[index].held, words, more);
+    bool is_wide = widen(&holders->there, words, more) && widen(&holders->isolated, words, more) && widen(&holders->held, words, more);
     Holder *list = is_wide ? realloc(holders->list, 64 * more * sizeof *list) : NULL;
     if (!list)
         return false;
@@ -231,7 +211,7 @@ void holders_remove(Holders *holders, uint32_t slot)
     slot_clear(holders->isolated, slot);
 }
 
-static topolane_status hold(Holders *holders, topolane_state *state, const Holder *holder, bool with_links, char **error)
+static topolane_status hold(Holders *holders, const Holder *holder, bool with_links, char **error)
 {
     topolane_held held = {
         .size = sizeof held,
@@ -244,24 +224,24 @@ static topolane_status hold(Holders *holders, topolane_state *state, const Holde
         .link_use = holder->link_use,
         .shares_nodes = true, /* Slurm knows which nodes have room. */
     };
-    return holders->engine->state_hold(state, &held, error);
+    return holders->engine->state_hold(holders->now, &held, error);
 }
 
-static char *bring_in(Holders *holders, Scene *scene, uint32_t slot)
+static char *bring_in(Holders *holders, uint32_t slot)
 {
     const Holder *holder = &holders->list[slot];
     char *error = NULL;
     topolane_status status = TOPOLANE_STATUS_OK;
     if (holder->node_count)
-        status = hold(holders, scene->state, holder, true, &error);
+        status = hold(holders, holder, true, &error);
     if (status == TOPOLANE_STATUS_BAD_INPUT && holder->link_count) {
         holders->engine->text_free(error);
         error = NULL;
-        status = hold(holders, scene->state, holder, false, &error);
+        status = hold(holders, holder, false, &error);
     }
     if (status != TOPOLANE_STATUS_OK)
         return taken(holders->engine, error, "the engine does not take a job that runs");
-    slot_set(scene->held, slot);
+    slot_set(holders->held, slot);
     return NULL;
 }
 
@@ -270,44 +250,44 @@ static uint64_t wanted(const Holders *holders, const uint64_t *gone, size_t word
     return holders->there[word] & (gone ? ~gone[word] : ~UINT64_C(0));
 }
 
-/* The state to change: one that is near, else the one that was not used for longest. */
-static Scene *chosen(Holders *holders, const uint64_t *gone)
+/* Brings the state up to date. */
+static char *bring_all_in(Holders *holders)
 {
-    Scene *nearest = NULL, *oldest = &holders->scenes[0];
-    int least = NEAR + 1;
-    for (size_t index = 0; index < SCENES; index++) {
-        Scene *scene = &holders->scenes[index];
-        oldest = scene->used < oldest->used ? scene : oldest;
-        int differences = scene->state ? 0 : NEAR + 1;
-        for (size_t word = 0; word < holders->words && differences < least; word++)
-            differences += __builtin_popcountll(scene->held[word] ^ wanted(holders, gone, word));
-        if (differences < least) {
-            least = differences;
-            nearest = scene;
-        }
-    }
-    return nearest ? nearest : oldest;
+    char *error = NULL;
+    if (!holders->now)
+        error = state_with_out(holders, &holders->out, holders->out.reserved + holders->out.failed, &holders->now);
+    for (size_t word = 0; !error && word < holders->words; word++)
+        for (uint64_t in = holders->there[word] & ~holders->held[word]; in && !error; in &= in - 1)
+            error = bring_in(holders, (uint32_t)(64 * word) + (uint32_t)__builtin_ctzll(in));
+    return error;
 }
 
-char *holders_scene(Holders *holders, const uint64_t *gone, topolane_state **state)
+/* Asks the engine for the state without the jobs that are gone. */
+static char *new_hypothesis(Holders *holders, const uint64_t *gone)
 {
-    Scene *scene = chosen(holders, gone);
-    char *error = scene->state ? NULL : new_state(holders, &scene->state);
-    scene->used = ++holders->moment;
-    /* First out, then in: links that change hands are free in between. */
-    for (size_t word = 0; !error && word < holders->words; word++)
-        for (uint64_t out = scene->held[word] & ~wanted(holders, gone, word); out && scene->state; out &= out - 1)
-            release(holders, scene, (uint32_t)(64 * word) + (uint32_t)__builtin_ctzll(out));
-    if (!error && !scene->state)
-        error = new_state(holders, &scene->state);
-    for (size_t word = 0; !error && word < holders->words; word++)
-        for (uint64_t in = wanted(holders, gone, word) & ~scene->held[word]; in && !error; in &= in - 1) {
-            uint32_t slot = (uint32_t)(64 * word) + (uint32_t)__builtin_ctzll(in);
-            error = bring_in(holders, scene, slot);
-        }
-    *state = scene->state;
+    uint64_t *jobs = malloc((holders->count + 1) * sizeof *jobs);
+    if (!jobs)
+        return strdup("no memory");
+    size_t count = 0;
+    for (uint32_t slot = 0; (slot = slot_next(gone, holders->words, slot)) != NO_SLOT; slot++)
+        if (slot_test(holders->there, slot) && holders->list[slot].node_count)
+            jobs[count++] = holders->list[slot].job;
+    char *error = NULL;
+    topolane_status status = holders->engine->state_without(holders->now, jobs, count, &holders->then, &error);
+    free(jobs);
+    return status == TOPOLANE_STATUS_OK ? NULL : taken(holders->engine, error, "the engine gives no state without some jobs");
+}
+
+char *holders_without(Holders *holders, const uint64_t *gone, topolane_state **state)
+{
+    holders->engine->state_free(holders->then);
+    holders->then = NULL;
+    char *error = bring_all_in(holders);
+    if (!error && gone)
+        error = new_hypothesis(holders, gone);
+    *state = gone ? holders->then : holders->now;
     if (error)
-        drop(holders, scene);
+        drop(holders);
     return error;
 }
 

@@ -1,9 +1,7 @@
-/* The jobs that hold nodes, and states of the engine for hypotheses in which some of these jobs are gone. Knows the
- * engine, not Slurm.
+/* The jobs that hold nodes, in a state of the engine, and the engine's states for hypotheses in which some of these jobs
+ * are gone. Knows the engine, not Slurm.
  *
- * Each job has a slot, and a set of jobs is a bitmap by slot. Slurm asks about few hypotheses repeatedly: the present,
- * then with more and more jobs ended, then the same for the next job. So several states of the engine are kept, and each
- * is updated by differences only. */
+ * Each job has a slot, and a set of jobs is a bitmap by slot. */
 #ifndef TOPOLANE_HOLDERS_H
 #define TOPOLANE_HOLDERS_H
 
@@ -26,14 +24,7 @@ typedef struct {
     void *map; /* its nodes in the caller's form */
 } Holder;
 
-/* A state of the engine, and the set of jobs in it. */
-typedef struct {
-    topolane_state *state;
-    uint64_t *held;
-    uint64_t used; /* when it was last used, counted in calls */
-} Scene;
-
-enum { SCENES = 12, NO_SLOT = UINT32_MAX };
+enum { NO_SLOT = UINT32_MAX };
 
 typedef struct {
     const Engine *engine;
@@ -41,8 +32,9 @@ typedef struct {
     Links_Out out;         /* links that no new job may own */
     topolane_state *empty; /* without jobs and without failed links: shows whether a job could start one day, even on
                             * links that fail now */
-    Scene scenes[SCENES];
-    uint64_t moment;
+    topolane_state *now;   /* with the jobs in `held`; NULL: rebuilt when needed */
+    topolane_state *then;  /* the last hypothesis; NULL for none */
+    uint64_t *held;        /* slots of the jobs in `now` */
     uint64_t changes;      /* number of changes to jobs or to links out of service */
     Holder *list;       /* by slot */
     size_t words;       /* words of 64 slots */
@@ -67,10 +59,10 @@ uint32_t holders_put(Holders *holders, Holder holder);
 
 void holders_remove(Holders *holders, uint32_t slot);
 
-/* The state of the engine with all jobs except those in `gone` (bits by slot; NULL for none). If another job holds a
- * job's links too, the job is in the state without them. Returns NULL, or a sentence; then the states are rebuilt at the
- * next call. */
-char *holders_scene(Holders *holders, const uint64_t *gone, topolane_state **state);
+/* The state of the engine with all jobs except those in `gone` (bits by slot; NULL for none), until the next call. If
+ * another job holds a job's links too, the job is in the state without them. Returns NULL, or a sentence; then the states
+ * are rebuilt at the next call. */
+char *holders_without(Holders *holders, const uint64_t *gone, topolane_state **state);
 
 /* Discards all states after a failure of the engine; they are rebuilt when needed. Returns NULL, or a sentence. */
 char *holders_renew(Holders *holders);

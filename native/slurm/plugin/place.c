@@ -176,7 +176,7 @@ static Answer try_policy_among(Call *call, uint32_t nodes)
      * preempted, so ask again with it present. */
     while (answer == CHOSEN && call->gone && preemption_spares(call->asked->job_ptr, choice.nodes, call->gone)) {
         choices_free(&choice);
-        char *why = holders_scene(&driver.holders, call->gone, &call->question.state);
+        char *why = holders_without(&driver.holders, call->gone, &call->question.state);
         free(why);
         answer = why ? ENGINE_FAILED : choices_place(&call->question, nodes, &choice);
     }
@@ -489,7 +489,7 @@ static int decide(topology_eval_t *asked, bool *is_plan)
         report_end(END_DECIDED);
         return SLURM_ERROR;
     }
-    char *why = holders_scene(&driver.holders, call.gone, &call.question.state);
+    char *why = holders_without(&driver.holders, call.gone, &call.question.state);
     if (why) {
         say(SAY_STATE, "the running jobs do not fit the machine file: %s", why);
         free(why);
