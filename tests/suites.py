@@ -53,7 +53,15 @@ SUITES = {
             "python/topolane/cluster",
         ],
         [
-            *_files("kubernetes", "go", "k8s_hostile", "k8s_proofs", "k8s_readers", "k8s_room_files"),
+            *_files(
+                "kubernetes",
+                "go",
+                "k8s_hostile",
+                "k8s_proofs",
+                "k8s_readers",
+                "k8s_room_files",
+                "same_victims",
+            ),
             "tests/kubernetes/test_kube_scheduler.py::test_a_group_is_placed_whole_and_in_rank_order",
             "tests/kubernetes/test_kube_scheduler.py::test_isolated_groups_share_no_link",
             "tests/kubernetes/test_kube_scheduler.py::test_links_outlive_kill_9",

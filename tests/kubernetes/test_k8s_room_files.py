@@ -174,10 +174,22 @@ def test_a_pod_costs_the_largest_share_of_its_node() -> None:
 
 
 def test_pods_of_the_same_priority_may_go() -> None:
-    """The lowest priority of the pods that wait counts."""
+    """They go if those of a lower priority are not enough. The lowest priority of the pods that wait counts."""
     young = group("g5", [20, 21, 22, 23], 1, priority=20)
-    assert gone([*full()[:20], *young, *wide(4)]) == ["g5"]
-    assert gone([*full()[:20], *young, *wide(3), wide(4, priority=19)[3]]) == ["g4"]
+    assert gone([*full()[:20], *young, *wide(4)]) == ["g4"]
+    few = [*full()[:4], *group("g1", [*range(4, 20)], 2, priority=21), *young]
+    assert gone([*few, *wide(8, "first-fit")]) == ["g0", "g5"]
+    with pytest.raises(NoPlanError, match="2 of higher priority"):
+        gone([*few, *wide(7, "first-fit"), wide(8, "first-fit", priority=19)[7]])
+
+
+def test_lower_priorities_and_single_pods_go_first() -> None:
+    """The oldest group goes if its priority is lowest, and of one priority single pods before a younger group, as topolane-scheduler
+    preempts."""
+    low = group("g0", [0, 1, 2, 3], 6, priority=5)
+    assert gone([*low, *full()[4:], *wide(4)]) == ["g0"]
+    singles = [pod(f"s{at}", at, 6) for at in range(4)]
+    assert gone([*singles, *full()[4:], *wide(4)]) == ["s0", "s1", "s2", "s3"]
 
 
 def test_pods_that_are_being_deleted_go_by_themselves() -> None:
@@ -243,7 +255,8 @@ def test_pods_that_may_go_if_asked() -> None:
         "g5", [20, 21, 22, 23], 1, priority=30, owner=None, labels={"scheduling.x-k8s.io/pod-group": "g5"}
     )
     said = Untouchable(any_priority=True, without_controller=True)
-    assert gone([*full()[:20], *young, *wide(4)], untouchable=said) == ["g5"]
+    others = group("g0", [*range(20)], 6, notes={"topolane.io/untouchable": "true"})
+    assert gone([*others, *young, *wide(4)], untouchable=said) == ["g5"]
 
 
 def test_pods_of_daemon_sets_leave_room() -> None:
@@ -293,8 +306,8 @@ def test_budgets_count_pods_and_not_groups() -> None:
 
 
 def test_the_plan_is_the_cheapest_of_all_sets() -> None:
-    """Random groups and single pods, some together on a node, under budgets, against every set of them: none that makes room costs
-    less, and the plan's bound is below it. Some nodes are cordoned or tainted, and the plan has none of them.
+    """Random groups and single pods, some together on a node, under budgets, against every set of them: none that makes room has a
+    lower rank, or costs less, and the plan's bound is below it. Some nodes are cordoned or tainted, and the plan has none of them.
     """
     draw, compared, impossible = random.Random(5), 0, 0
     for _ in range(80):
@@ -315,10 +328,14 @@ def test_the_plan_is_the_cheapest_of_all_sets() -> None:
                 make_plan(look, budgets, WAITS)
             continue
         plan = make_plan(look, budgets, WAITS)
-        assert plan.least_node_hours <= best + 1e-5
-        assert plan.node_hours == pytest.approx(best, abs=1e-4)
+        rank, cost = best
+        names = {each.name for each in plan.evicted}
+        ranks = [unit.rank for unit in units_of(look, WAITS) if unit.name in names]
+        assert max(ranks, default=LEAST) == rank
+        assert plan.least_node_hours <= cost + 1e-5
+        assert plan.node_hours == pytest.approx(cost, abs=1e-4)
         assert not {f"n{number:02}" for number in barred} & set(plan.nodes)
-        compared += best > 0
+        compared += cost > 0
     assert compared > 25 and impossible > 3
 
 
@@ -348,8 +365,14 @@ def _random(draw: random.Random, machine: Machine) -> tuple[list[Body], list[Bud
     return pods, [Budget.of(each) for each in said]
 
 
-def _costs(look: Inspection, budgets: Sequence[Budget], policy: str) -> Iterator[float]:
-    """What each set costs that may go and makes room, node-hours."""
+LEAST = (-1, False)
+"""The rank of no unit."""
+
+
+def _costs(
+    look: Inspection, budgets: Sequence[Budget], policy: str
+) -> Iterator[tuple[tuple[int, bool], float]]:
+    """The highest rank of each set that may go and makes room, and what it costs, node-hours."""
     may_go = [
         unit for unit in units_of(look, WAITS) if not any(Untouchable().why(pod, 20) for pod in unit.pods)
     ]
@@ -357,7 +380,8 @@ def _costs(look: Inspection, budgets: Sequence[Budget], policy: str) -> Iterator
         for some in itertools.combinations(may_go, count):
             pods = [pod for unit in some for pod in unit.pods]
             if all(each.counts(pods) <= each.allowed for each in budgets) and _fits(look, some, policy):
-                yield sum(unit.cost(look) for unit in some) / 3600
+                cost = sum(unit.cost(look) for unit in some) / 3600
+                yield max((unit.rank for unit in some), default=LEAST), cost
 
 
 def _fits(look: Inspection, some: Sequence[Unit], policy: str) -> bool:

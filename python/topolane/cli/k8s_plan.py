@@ -143,6 +143,8 @@ def _print(found: RoomPlan, out: str | None, machine: Machine | None) -> None:
             table.add_row(*map(texts.printable, cells))
         width = None if sys.stdout.isatty() else 200
         Console(width=width, highlight=False, markup=False).print(table)
-        click.echo(f"That costs {found.node_hours:,.2f} node-hours in all; {bound(found)}.")
+        click.echo(
+            f"That costs {found.node_hours:,.2f} node-hours in all; of these priorities {bound(found)}."
+        )
     written = "" if out is None else f": `topolane k8s apply {out}` carries the plan out"
     click.echo(texts.printable(f"Nothing is changed{written}."))

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
@@ -14,10 +13,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from topolane import texts
-from topolane._engine import Decision, InputError, Machine, NoRoom
+from topolane._engine import Decision, InputError, Machine, NoRoom, State
 from topolane._engine import RoomPlan as Found
+from topolane._engine import make_room as engine_room
 from topolane.cluster import room_files
-from topolane.cluster.hypothetical import Cost, Holder, Hypothetical, Question, Slots
+from topolane.cluster.hypothetical import Hypothetical, Question, Slots
 from topolane.cluster.room_files import NoPlanError
 from topolane.kubernetes.budgets import Budget
 from topolane.kubernetes.explain import unknown
@@ -30,10 +30,15 @@ from topolane.policy import isolates
 from topolane.units import plural
 
 HOUR = 3600.0
+AN_EVICTION, MOST, LIMIT = 1.0, 2**32 - 1, 2**62
+"""What an eviction costs at least, node-seconds, so that nothing goes that need not; and the largest budget and amount that the engine
+takes."""
 KINDS = {"namespace": "NAME", "priorityclass": "NAME", "group": "NAMESPACE/NAME"}
 """What `--untouchable` may name, and how."""
 STAYS = {"topolane.io/untouchable": "true", "cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 """Annotations of pods that must stay."""
+Counted = tuple[list[int], list[int], list[int], dict[int, tuple[list[int], list[int]]]]
+"""Amounts of each kind: what a slot takes, what is free by node, the most slots by node, and what each unit leaves on which nodes."""
 SYSTEM = 2_000_000_000
 """The priority from which on pods are the system's."""
 RETURNING = {"DaemonSet": "of a DaemonSet", "Node": "of a node itself"}
@@ -90,7 +95,7 @@ class RoomPlan:
     node_hours: float
     """What the plan costs."""
     least_node_hours: float
-    """No plan costs less."""
+    """No plan costs less that evicts nothing of a higher priority."""
     time: float
     """When it was made."""
 
@@ -142,6 +147,11 @@ class Unit:
     """The number of the group."""
     pods: tuple[Pod, ...]
 
+    @property
+    def rank(self) -> tuple[int, bool]:
+        """What of a higher one goes only if others are not enough: its highest priority, and of one priority groups."""
+        return max(pod.priority for pod in self.pods), self.group is not None
+
     def cost(self, look: Inspection) -> float:
         """What its eviction costs, node-seconds."""
         return sum(
@@ -185,15 +195,16 @@ def make_plan(
     """
     group, machine = waiting_group(look, name), _machine(look)
     policy = look.policy(group)[0]
-    present = _Present(look, machine, group, budgets, untouchable or Untouchable(), policy)
+    present = _Present(look, machine, group, budgets, untouchable or Untouchable())
     if len(present.eligible) < group.size:
         raise NoPlanError(
             f"there is no plan for {name}: it needs {plural(group.size, 'node')}, and may use {len(present.eligible)}{present.stay}"
         )
-    found, least = present.cheapest()
+    found = present.cheapest(policy)
     if isinstance(found, NoRoom):
         raise NoPlanError(f"there is no plan for {name}: {found.reason}{present.stay}")
-    gone = [present.units[number] for number in found.requeued]
+    gone = sorted((present.units[number] for number in found.requeued), key=lambda unit: unit.name)
+    cost = sum(unit.cost(look) for unit in gone)
     nodes = sorted(found.decision.nodes)
     names = [machine.node_name(node) for node in nodes]
     closed = [machine.node_name(node) for node in _closed(machine, nodes, policy)]
@@ -206,8 +217,8 @@ def make_plan(
         nodes=tuple(names),
         beside=tuple(each for each in closed if each in look.nodes),
         evicted=tuple(_evicted(unit, unit.cost(look)) for unit in gone),
-        node_hours=round(found.cost / HOUR, 6),
-        least_node_hours=round(least / HOUR, 6),
+        node_hours=round(cost / HOUR, 6),
+        least_node_hours=round(min(found.least, cost) / HOUR, 6),
         time=look.time,
     )
     if lost := still_places(look, plan):
@@ -299,9 +310,7 @@ def _evicted(unit: Unit, cost: float) -> Evicted:
 
 
 class _Present:
-    """All that runs, in the form that the engine takes. A node is free for the group once all pods have left it that hold what
-    the group lacks there.
-    """
+    """All that runs, in the form that the engine takes."""
 
     def __init__(
         self,
@@ -310,7 +319,6 @@ class _Present:
         group: Group,
         budgets: Sequence[Budget],
         untouchable: Untouchable,
-        policy: str,
     ) -> None:
         self._group, self._look, self._machine, self._budgets = group, look, machine, budgets
         self._priority = min(pod.priority for pod in group.pods)
@@ -329,10 +337,7 @@ class _Present:
             node for node in range(machine.nodes) if self._may_have(machine.node_name(node), base)
         ]
         """The nodes that the group could get if all left that may."""
-        self._asked = _asked(look, machine, policy, group.share)
-        self._costs: dict[int, tuple[float, str | None]] = {}
-        """Of what may go: node-seconds, and the budget that it is under."""
-        self._lay(may_go, self._in_the_way(may_go, base))
+        self._lay(sorted(may_go, key=self._importance), stay)
 
     @property
     def stay(self) -> str:
@@ -366,78 +371,88 @@ class _Present:
             )
         return fits(asks, node.has, base.get(name, {}), 1) == 1
 
-    def _in_the_way(self, may_go: Sequence[Unit], base: dict[str, Amounts]) -> dict[str, set[str]]:
-        """The pods, by identity, that must leave each node."""
-        asks, on = self._group.first.asks, defaultdict(list)
-        for pod in (pod for unit in may_go for pod in unit.pods):
-            on[pod.node].append(pod)
-        found = {}
-        for name in (self._machine.node_name(node) for node in self.eligible):
-            has = self._look.nodes[name].has
-            taken = Counter(base.get(name, {}))
-            for pod in on[name]:
-                taken.update(pod.asks)
-            lacks = [key for key, amount in asks.items() if amount > has.get(key, 0) - taken[key]]
-            found[name] = {pod.uid for pod in on[name] if any(pod.asks.get(key) for key in lacks)}
-        return found
+    def _importance(self, unit: Unit) -> tuple[int, bool, float, str]:
+        """What goes first, as topolane-scheduler sorts it: of sets that cost the same the engine takes the one of earlier units."""
+        return (*unit.rank, unit.cost(self._look), unit.name)
 
-    def _lay(self, may_go: Iterable[Unit], way: dict[str, set[str]]) -> None:
-        look, taken = self._look, set[int]()
-        singles = 1 + max(look.names, default=0)
-        for unit in may_go:
-            named = [self._machine.node_named(pod.node) for pod in unit.pods if self._blocks(pod, way)]
-            nodes = [node for node in named if node is not None]
+    def _lay(self, may_go: Iterable[Unit], stay: Iterable[Unit]) -> None:
+        look = self._look
+        self.state = State(self._machine)
+        """Links in use by what stays."""
+        self._rows: list[tuple[int, list[int], list[int], float | None, int | None]] = []
+        taken: set[int] = set()
+        stays = [unit.group for unit in stay if unit.group is not None]
+        for number, unit in enumerate(may_go):
+            named = (self._machine.node_named(pod.node) for pod in unit.pods)
+            nodes = sorted({node for node in named if node is not None})
             own = look.allocations.get(unit.group) if unit.group is not None else None
             links = () if own is None else own.links
             if not nodes or taken & set(links):
-                # It leaves room for the group, or its links are not known: it stays where it is.
+                # It leaves nothing on the machine, or its links are not known: it stays where it is.
+                stays += [] if unit.group is None else [unit.group]
                 continue
-            number = singles if unit.group is None else unit.group
-            if unit.group is None:
-                singles += 1
-                self._asked.hold(number, Holder(tuple(nodes)))
             taken |= set(links)
             self.units[number] = unit
-            budget = next((each.name for each in self._budgets if each.counts(unit.pods)), None)
-            self._costs[number] = (unit.cost(look), budget)
+            budget = next((at for at, each in enumerate(self._budgets) if each.counts(unit.pods)), None)
+            if unit.group is not None:
+                nodes = sorted(set(look.holders[unit.group]))
+            self._rows.append((number, nodes, list(links), max(unit.cost(look), AN_EVICTION), budget))
+        for group in stays:
+            self._overlay(group)
 
-    def _blocks(self, pod: Pod, way: dict[str, set[str]]) -> bool:
-        return pod.uid in way.get(pod.node, ())
+    def _overlay(self, number: int) -> None:
+        look = self._look
+        if nodes := look.holders.get(number):
+            own = look.allocations.get(number)
+            links, share = (list(own.links), own.bandwidth_share) if own else ([], 1.0)
+            self.state.overlay(nodes, number in look.closed, links=links, bandwidth_share=share, id=number)
 
-    def cheapest(self) -> tuple[Found | NoRoom, float]:
-        """The engine's plan, and a bound below the cost of any.
+    def _counted(self) -> Counted:
+        """What the slots of nodes follow from: what pods ask for that wait, what is left, and what each unit leaves."""
+        asks = {key: amount for key, amount in self._group.first.asks.items() if amount > 0}
+        taken = held(pod for pod in self._look.pods if not pod.is_ending)
+        eligible = set(self.eligible)
+        free, most = [], []
+        for number in range(self._machine.nodes):
+            name = self._machine.node_name(number)
+            has = self._look.nodes[name].has if number in eligible else {}
+            free += [_limited(has.get(key, 0) - taken.get(name, {}).get(key, 0)) for key in asks]
+            most.append(int(number in eligible))
+        left = {}
+        for number, unit in self.units.items():
+            there = [(self._machine.node_named(name), amounts) for name, amounts in held(unit.pods).items()]
+            on = [(node, amounts) for node, amounts in there if node is not None]
+            amounts = [_limited(amounts.get(key, 0)) for _, amounts in on for key in asks]
+            left[number] = ([node for node, _ in on], amounts)
+        return [_limited(amount) for amount in asks.values()], free, most, left
 
-        The engine counts what goes under a budget, not pods. So a budget starts with the largest number that could fit, and
-        loses one as long as the plan exceeds it. The bound is that of the first plan.
-        """
-        limits = {budget.name: self._most_under(budget) for budget in self._budgets}
-        allowed = {budget.name: budget for budget in self._budgets}
-        least: float | None = None
-        while True:
-            found = self._ask(limits)
-            if isinstance(found, NoRoom):
-                return found, 0.0 if least is None else least
-            least = found.least if least is None else least
-            gone = [pod for number in found.requeued for pod in self.units[number].pods]
-            over = [name for name in limits if allowed[name].counts(gone) > allowed[name].allowed]
-            if not over:
-                return found, least
-            for name in over:
-                limits[name] -= 1
-
-    def _most_under(self, budget: Budget) -> int:
-        """How many of the smallest units a budget lets go."""
-        counts = sorted(count for unit in self.units.values() if (count := budget.counts(unit.pods)))
-        return sum(total <= budget.allowed for total in itertools.accumulate(counts))
-
-    def _ask(self, limits: dict[str, int]) -> Found | NoRoom:
-        names, group = list(limits), self._group
-        costs = {
-            number: Cost(cost, None if budget is None else names.index(budget))
-            for number, (cost, budget) in self._costs.items()
+    def cheapest(self, policy: str) -> Found | NoRoom:
+        """The engine's plan: the units of the lowest ranks that are enough, and of these the cheapest."""
+        ranks = sorted({unit.rank for unit in self.units.values()})
+        uses = {
+            number: self._budgets[budget].counts(self.units[number].pods)
+            for number, *_, budget in self._rows
+            if budget is not None
         }
-        question = Question(group.number, group.size, eligible=self.eligible, stacked=True)
-        return self._asked.make_room(question, costs, list(limits.values()))
+        return engine_room(
+            self.state,
+            policy,
+            self._group.size,
+            self._rows,
+            stacked=True,
+            budgets=[min(budget.allowed, MOST) for budget in self._budgets],
+            eligible=self.eligible,
+            min_bandwidth=self._group.share,
+            ranks={number: ranks.index(unit.rank) for number, unit in self.units.items()},
+            uses=uses,
+            counted=self._counted(),
+            isolated={number for number, unit in self.units.items() if unit.group in self._look.closed},
+            id=self._group.number,
+        )
+
+
+def _limited(amount: int) -> int:
+    return min(max(amount, -LIMIT), LIMIT)
 
 
 def read(path: Path) -> RoomPlan:
