@@ -178,11 +178,11 @@ func NewState(machine *Machine) (*State, error) {
 	return made, nil
 }
 
-// Copy is a state to try things on.
-func (s *State) Copy() (*State, error) {
+// Without is a state as this one would be if some jobs were gone.
+func (s *State) Without(jobs []uint64) (*State, error) {
 	var state *C.topolane_state
 	var problem *C.char
-	status := C.topolane_state_copy(s.state, &state, &problem)
+	status := C.topolane_state_without(s.state, (*C.uint64_t)(unsafe.SliceData(jobs)), C.size_t(len(jobs)), &state, &problem)
 	runtime.KeepAlive(s)
 	if err := failed(status, problem); err != nil {
 		return nil, err
@@ -220,23 +220,9 @@ func (s *State) Release(id uint64) error {
 func (s *State) Place(policy *Policy, asked Request) (*Decision, *Refusal, error) {
 	var pins runtime.Pinner
 	defer pins.Unpin()
-	var request C.topolane_request
-	C.topolane_request_init(&request, C.sizeof_topolane_request)
-	request.id, request.slots = C.uint64_t(asked.ID), C.uint32_t(asked.Slots)
-	request.stacked, request.shares_nodes = true, true
-	request.min_bandwidth = C.double(asked.MinBandwidth)
-	request.free_slots, request.slot_count = array(&pins, asked.FreeSlots)
-	request.all_slots, _ = array(&pins, asked.AllSlots)
-	request.segment = C.uint32_t(asked.Segment)
-	if asked.SegmentLevel != "" {
-		request.segment_level = C.CString(asked.SegmentLevel)
-		defer C.free(unsafe.Pointer(request.segment_level))
-	}
-	request.members, request.member_count = array(&pins, asked.Members)
-	if asked.Within != "" {
-		request.within = C.CString(asked.Within)
-		defer C.free(unsafe.Pointer(request.within))
-	}
+	request := asked.inC(&pins)
+	defer C.free(unsafe.Pointer(request.segment_level))
+	defer C.free(unsafe.Pointer(request.within))
 	var decision *C.topolane_decision
 	var refusal *C.topolane_refusal
 	var problem *C.char
@@ -257,12 +243,35 @@ func (s *State) Place(policy *Policy, asked Request) (*Decision, *Refusal, error
 	if err := failed(status, problem); err != nil {
 		return nil, nil, err
 	}
+	return decisionOf(decision), nil, nil
+}
+
+// inC is the request for a call. The caller frees its texts.
+func (r Request) inC(pins *runtime.Pinner) (request C.topolane_request) {
+	C.topolane_request_init(&request, C.sizeof_topolane_request)
+	request.id, request.slots = C.uint64_t(r.ID), C.uint32_t(r.Slots)
+	request.stacked, request.shares_nodes = true, true
+	request.min_bandwidth = C.double(r.MinBandwidth)
+	request.free_slots, request.slot_count = array(pins, r.FreeSlots)
+	request.all_slots, _ = array(pins, r.AllSlots)
+	request.segment = C.uint32_t(r.Segment)
+	if r.SegmentLevel != "" {
+		request.segment_level = C.CString(r.SegmentLevel)
+	}
+	request.members, request.member_count = array(pins, r.Members)
+	if r.Within != "" {
+		request.within = C.CString(r.Within)
+	}
+	return request
+}
+
+func decisionOf(decision *C.topolane_decision) *Decision {
 	return &Decision{
 		Nodes:          copied(C.topolane_decision_nodes(decision)),
 		Links:          copied(C.topolane_decision_links(decision)),
 		BandwidthShare: float64(C.topolane_decision_bandwidth_share(decision)),
 		LinkUse:        LinkUse(C.topolane_decision_link_use(decision)),
-	}, nil, nil
+	}
 }
 
 func refusalOf(refusal *C.topolane_refusal) *Refusal {

@@ -203,25 +203,11 @@ type question struct {
 
 // ask asks the policy of a group, which must not be in the state.
 func (w *world) ask(state *engine.State, g *group, asked question) (*placement, *engine.Refusal, error) {
-	policy, known := w.policies[g.asked.policy]
-	if !known {
-		made, err := engine.NewPolicy(g.asked.policy, w.args.Seed)
-		if err != nil {
-			return nil, nil, inputError{err}
-		}
-		policy, w.policies[g.asked.policy] = made, made
+	policy, err := w.policyOf(g)
+	if err != nil {
+		return nil, nil, err
 	}
-	if w.spent.isResting(time.Now()) {
-		return nil, nil, errResting
-	}
-	request := engine.Request{
-		ID: g.id, Slots: uint32(asked.slots), MinBandwidth: g.asked.share, Within: g.asked.within,
-		Segment: uint32(g.asked.segment), SegmentLevel: g.asked.segmentLevel,
-		FreeSlots: make([]uint32, len(w.machine.Names)), AllSlots: make([]uint32, len(w.machine.Names)),
-	}
-	for node, name := range w.machine.Names {
-		request.FreeSlots[node], request.AllSlots[node] = asked.free[name], asked.all[name]
-	}
+	request := w.requestOf(g, asked)
 	for _, name := range asked.near {
 		node, known := w.machine.Node(name)
 		if !known {
@@ -231,7 +217,6 @@ func (w *world) ask(state *engine.State, g *group, asked question) (*placement, 
 	}
 	var decision *engine.Decision
 	var refusal *engine.Refusal
-	var err error
 	w.spent.measure(time.Duration(w.args.CallTimeMilliseconds)*time.Millisecond, func() {
 		decision, refusal, err = state.Place(policy, request)
 	})
@@ -253,6 +238,46 @@ func (w *world) ask(state *engine.State, g *group, asked question) (*placement, 
 		placed.Nodes = append(placed.Nodes, w.machine.Names[node])
 	}
 	return placed, nil, nil
+}
+
+// makeRoom asks which units must go so that the policy of a group places it; nil if none are found.
+func (w *world) makeRoom(state *engine.State, g *group, asked question, room engine.Room) (*engine.RoomPlan, error) {
+	policy, err := w.policyOf(g)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := state.MakeRoom(policy, w.requestOf(g, asked), room)
+	w.isStale = w.isStale || err != nil
+	return plan, err
+}
+
+// policyOf is the policy of a group, if the engine is asked at all.
+func (w *world) policyOf(g *group) (*engine.Policy, error) {
+	policy, known := w.policies[g.asked.policy]
+	if !known {
+		made, err := engine.NewPolicy(g.asked.policy, w.args.Seed)
+		if err != nil {
+			return nil, inputError{err}
+		}
+		policy, w.policies[g.asked.policy] = made, made
+	}
+	if w.spent.isResting(time.Now()) {
+		return nil, errResting
+	}
+	return policy, nil
+}
+
+// requestOf is a question in the engine's words.
+func (w *world) requestOf(g *group, asked question) engine.Request {
+	request := engine.Request{
+		ID: g.id, Slots: uint32(asked.slots), MinBandwidth: g.asked.share, Within: g.asked.within,
+		Segment: uint32(g.asked.segment), SegmentLevel: g.asked.segmentLevel,
+		FreeSlots: make([]uint32, len(w.machine.Names)), AllSlots: make([]uint32, len(w.machine.Names)),
+	}
+	for node, name := range w.machine.Names {
+		request.FreeSlots[node], request.AllSlots[node] = asked.free[name], asked.all[name]
+	}
+	return request
 }
 
 // inputError is an error that the group's user must fix.

@@ -10,13 +10,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
 )
-
-// searchTime is how long a search for victims may take. What was found by then counts.
-const searchTime = time.Second
 
 // searchAgain is how long a group waits before victims are looked for again, if nothing has changed.
 const searchAgain = 5 * time.Second
@@ -58,15 +54,15 @@ func (p *plugin) preempt(ctx context.Context, g *group) string {
 	if err != nil {
 		return ""
 	}
-	budgets, err := p.handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister().List(labels.Everything())
+	given, err := p.handle.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister().List(labels.Everything())
 	if err != nil {
 		return ""
 	}
-	candidates := p.units(nodes, p.waiting(), g.key, priority, budgets)
-	if len(candidates) == 0 {
+	found := p.units(nodes, p.waiting(), g.key, priority, time.Now())
+	if len(found) == 0 {
 		return ""
 	}
-	victims, placed, err := p.chooseVictims(ctx, g, nodes, candidates)
+	victims, placed, err := p.chooseVictims(ctx, g, nodes, found, budgets(found, given))
 	if err != nil {
 		p.logger.Error(err, "No victims are looked for", "group", g.key)
 	}
@@ -96,112 +92,6 @@ func (p *plugin) rank(g *group) (priority int32, mayPreempt bool) {
 		}
 	}
 	return priority, mayPreempt
-}
-
-// chooseVictims is the least important units without which the policy places a group, and its place then.
-func (p *plugin) chooseVictims(
-	ctx context.Context, g *group, nodes []fwk.NodeInfo, candidates []*unit,
-) (victims []*unit, best *placement, err error) {
-	deadline := time.Now().Add(searchTime)
-	if err := p.world.refresh(p.logger, p.groups); err != nil {
-		return nil, nil, err
-	}
-	members := p.members(g.key)
-	podsets, waiting := podsetsNow(g.key, g.asked, members)
-	if waiting != "" {
-		return nil, nil, nil
-	}
-	g.templates = templatesOf(members)
-	t, err := p.newTrial(ctx, g, leastOf(podsets, g.asked.size), nodes)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, one := range candidates {
-		if err := t.remove(one); err != nil {
-			return nil, nil, err
-		}
-	}
-	if best, err = t.place(); err != nil || best == nil {
-		return nil, nil, err
-	}
-	victims, best, err = t.fewest(candidates, best, deadline)
-	if err != nil {
-		return nil, nil, err
-	}
-	// Those that are not on its nodes may hold its links: try without all of them first, then one after another.
-	chosen := sets.New(best.Nodes...)
-	victims, best, err = t.spare(victims, best, deadline, func(one *unit) bool { return !one.isOn(chosen) })
-	for place := len(victims) - 1; err == nil && place >= 0; place-- {
-		this := victims[place]
-		victims, best, err = t.spare(victims, best, deadline, func(one *unit) bool { return one == this })
-	}
-	return victims, best, err
-}
-
-// fewest is the shortest beginning of the candidates that is enough. All of them are removed before.
-func (t *trial) fewest(candidates []*unit, best *placement, deadline time.Time) ([]*unit, *placement, error) {
-	few, enough, removed := 0, len(candidates), len(candidates)
-	move := func(to int) (err error) {
-		for ; err == nil && removed > to; removed-- {
-			err = t.restore(candidates[removed-1])
-		}
-		for ; err == nil && removed < to; removed++ {
-			err = t.remove(candidates[removed])
-		}
-		return err
-	}
-	for enough-few > 1 && time.Now().Before(deadline) {
-		middle := (few + enough) / 2
-		if err := move(middle); err != nil {
-			return nil, nil, err
-		}
-		placed, err := t.place()
-		switch {
-		case err != nil:
-			return nil, nil, err
-		case placed == nil:
-			few = middle
-		default:
-			enough, best = middle, placed
-		}
-	}
-	return slices.Clone(candidates[:enough]), best, move(enough)
-}
-
-// spare puts some victims back if the group still has a place then.
-func (t *trial) spare(
-	victims []*unit, best *placement, deadline time.Time, some func(*unit) bool,
-) ([]*unit, *placement, error) {
-	var back, rest []*unit
-	for _, one := range victims {
-		if some(one) {
-			back = append(back, one)
-		} else {
-			rest = append(rest, one)
-		}
-	}
-	if len(back) == 0 || time.Now().After(deadline) {
-		return victims, best, nil
-	}
-	for _, one := range back {
-		if err := t.restore(one); err != nil {
-			return nil, nil, err
-		}
-	}
-	placed, err := t.place()
-	if err != nil || placed != nil {
-		return rest, placed, err
-	}
-	for _, one := range back {
-		if err := t.remove(one); err != nil {
-			return nil, nil, err
-		}
-	}
-	return victims, best, nil
-}
-
-func (u *unit) isOn(nodes sets.Set[string]) bool {
-	return slices.ContainsFunc(u.pods, func(member fwk.PodInfo) bool { return nodes.Has(member.GetPod().Spec.NodeName) })
 }
 
 // succeed gives a group the place of its victims. It takes it when they have ended.

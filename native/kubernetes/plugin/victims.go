@@ -2,9 +2,8 @@ package plugin
 
 import (
 	"cmp"
-	"context"
-	"maps"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -12,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/util"
 
 	"topolane/scheduler/engine"
 )
@@ -22,17 +20,20 @@ type unit struct {
 	group    groupKey
 	pods     []fwk.PodInfo
 	priority int32
-	started  *metav1.Time
 	// isEnding says that all its pods are being deleted anyway.
 	isEnding bool
-	// breaksBudget says that a PodDisruptionBudget would not allow to evict it after those before it.
-	breaksBudget bool
+	// cost is what it has done: the shares of nodes of its pods, times the seconds since they got them; at least 1, but 0 if it is ending.
+	cost float64
+	// rank says which units go only if others are not enough.
+	rank uint32
+	// budget is the place of the PodDisruptionBudget that limits it, and uses how many of its pods that counts.
+	budget, uses uint32
+	// isOver says that its eviction is more than the budgets allow.
+	isOver bool
 }
 
 // units is what has nodes or a place, and may be preempted by a group of a priority, and what is ending: the least important first.
-func (p *plugin) units(
-	nodes []fwk.NodeInfo, waiting []*group, group groupKey, priority int32, budgets []*policyv1.PodDisruptionBudget,
-) []*unit {
+func (p *plugin) units(nodes []fwk.NodeInfo, waiting []*group, group groupKey, priority int32, now time.Time) []*unit {
 	byKey := map[string]*unit{}
 	for _, info := range nodes {
 		for _, member := range info.GetPods() {
@@ -47,43 +48,56 @@ func (p *plugin) units(
 			}
 			one, known := byKey[place]
 			if !known {
-				one = &unit{group: key, priority: corev1helpers.PodPriority(pod), started: util.GetPodStartTime(pod), isEnding: true}
+				one = &unit{group: key, priority: corev1helpers.PodPriority(pod), isEnding: true, budget: engine.NoBudget}
 				byKey[place] = one
 			}
 			one.pods = append(one.pods, member)
 			one.priority = max(one.priority, corev1helpers.PodPriority(pod))
 			one.isEnding = one.isEnding && pod.DeletionTimestamp != nil
-			if started := util.GetPodStartTime(pod); started.Before(one.started) {
-				one.started = started
-			}
+			one.cost += shareOf(member, info) * max(now.Sub(placedAt(pod)).Seconds(), 0)
 		}
 	}
 	for _, g := range waiting {
 		if _, known := byKey[string(g.key)]; !known && g.key != group {
-			byKey[string(g.key)] = &unit{group: g.key, priority: corev1helpers.PodPriority(g.template), started: &metav1.Time{Time: g.planned}}
+			byKey[string(g.key)] = &unit{group: g.key, priority: corev1helpers.PodPriority(g.template), budget: engine.NoBudget}
 		}
 	}
 	var found []*unit
 	for _, one := range byKey {
+		if one.cost = max(one.cost, 1); one.isEnding {
+			one.cost = 0
+		}
 		if one.isEnding || one.priority < priority {
 			found = append(found, one)
 		}
 	}
 	slices.SortFunc(found, lessImportant)
-	markBudgets(found, budgets)
-	slices.SortStableFunc(found, lessImportant)
+	for place, one := range found {
+		if place > 0 {
+			one.rank = found[place-1].rank
+			if compareRanks(found[place-1], one) != 0 {
+				one.rank++
+			}
+		}
+	}
 	return found
 }
 
-// lessImportant sorts what is evicted first to the front, in the order of kube-scheduler: what breaks no budget, the lower
-// priority, pods before groups, what started later.
-func lessImportant(one, other *unit) int {
+// compareRanks sorts what goes only if others are not enough to the end, as kube-scheduler does: the higher priority, and of one
+// priority groups.
+func compareRanks(one, other *unit) int {
 	return cmp.Or(
 		-compareBool(one.isEnding, other.isEnding),
-		compareBool(one.breaksBudget, other.breaksBudget),
 		cmp.Compare(one.priority, other.priority),
 		compareBool(one.group != "", other.group != ""),
-		other.started.Time.Compare(one.started.Time),
+	)
+}
+
+// lessImportant sorts what is evicted first to the front. Of sets that cost the same the engine takes the one of earlier units.
+func lessImportant(one, other *unit) int {
+	return cmp.Or(
+		compareRanks(one, other),
+		cmp.Compare(one.cost, other.cost),
 		cmp.Compare(one.name(), other.name()),
 	)
 }
@@ -98,183 +112,92 @@ func compareBool(one, other bool) int {
 	return -1
 }
 
-// markBudgets marks what exceeds a budget if those before it are evicted.
-func markBudgets(sorted []*unit, budgets []*policyv1.PodDisruptionBudget) {
-	type left struct {
-		*policyv1.PodDisruptionBudget
-		selector labels.Selector
-		allowed  int32
-	}
-	var all []*left
-	for _, budget := range budgets {
-		if selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector); err == nil && !selector.Empty() {
-			all = append(all, &left{budget, selector, budget.Status.DisruptionsAllowed})
+// shareOf is the largest share of its node that a pod asks for, of any resource.
+func shareOf(member fwk.PodInfo, info fwk.NodeInfo) float64 {
+	asks, has, share := member.CalculateResource().Resource, info.GetAllocatable(), 0.0
+	for _, kind := range kindsOf(asks) {
+		if all := kind.of(has); all > 0 {
+			share = max(share, float64(kind.of(asks))/float64(all))
 		}
 	}
-	for _, one := range sorted {
-		for _, member := range one.pods {
-			pod := member.GetPod()
-			for _, budget := range all {
-				if _, isCounted := budget.Status.DisruptedPods[pod.Name]; isCounted || one.isEnding ||
-					budget.Namespace != pod.Namespace || !budget.selector.Matches(labels.Set(pod.Labels)) {
+	return min(share, 1)
+}
+
+// placedAt is when a pod got its node.
+func placedAt(pod *v1.Pod) time.Time {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == v1.PodScheduled && condition.Status == v1.ConditionTrue && !condition.LastTransitionTime.IsZero() {
+			return condition.LastTransitionTime.Time
+		}
+	}
+	if pod.Status.StartTime != nil {
+		return pod.Status.StartTime.Time
+	}
+	return pod.CreationTimestamp.Time
+}
+
+// budgets is how many pods PodDisruptionBudgets still allow to evict. It notes for each unit which of them limits it. A unit is over what
+// they allow if its pods alone are too many, or if several budgets limit it: the engine counts one for each.
+func budgets(found []*unit, given []*policyv1.PodDisruptionBudget) (allowed []uint32) {
+	for place, budget := range given {
+		allowed = append(allowed, uint32(max(budget.Status.DisruptionsAllowed, 0)))
+		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+		if err != nil {
+			continue
+		}
+		for _, one := range found {
+			uses := uint32(0)
+			for _, member := range one.pods {
+				pod := member.GetPod()
+				if one.isEnding || budget.Namespace != pod.Namespace || !selector.Matches(labels.Set(pod.Labels)) {
 					continue
 				}
-				budget.allowed--
-				one.breaksBudget = one.breaksBudget || budget.allowed < 0
+				if _, isCounted := budget.Status.DisruptedPods[pod.Name]; !isCounted {
+					uses++
+				}
+			}
+			if uses > 0 {
+				one.isOver = one.isOver || one.budget != engine.NoBudget || uses > allowed[place]
+				one.budget, one.uses = uint32(place), uses
 			}
 		}
 	}
+	return allowed
 }
 
-// trial is the cluster as it would be without some units, for one group that asks for a place.
-type trial struct {
-	*plugin
-	ctx    context.Context
-	group  *group
-	sets   []podset
-	infos  map[string]fwk.NodeInfo
-	engine *engine.State
-	// looks has for one pod of each podset what the filters say of the nodes.
-	looks map[*v1.Pod]*look
+// withinBudgets is the units that budgets allow to evict.
+func withinBudgets(found []*unit) []*unit {
+	return slices.DeleteFunc(slices.Clone(found), func(one *unit) bool { return one.isOver })
 }
 
-// look is what the filters say of the nodes for pods that are alike.
-type look struct {
-	filters    fwk.CycleState
-	only       *fwk.PreFilterResult
-	kept       reserved
-	most       int
-	free, all  map[string]uint32
-	isOutdated map[string]bool
-}
-
-// newTrial is the cluster as it is.
-func (p *plugin) newTrial(ctx context.Context, g *group, sets []podset, nodes []fwk.NodeInfo) (*trial, error) {
-	state, err := p.world.state.Copy()
-	if err != nil {
-		return nil, err
-	}
-	t := &trial{
-		plugin: p, ctx: ctx, group: g, sets: sets, infos: map[string]fwk.NodeInfo{}, engine: state, looks: map[*v1.Pod]*look{},
-	}
-	for _, info := range nodes {
-		if node := info.Node(); node != nil {
-			t.infos[node.Name] = info.Snapshot()
-		}
-	}
-	templates := []*v1.Pod{g.template}
-	if len(sets) > 1 {
-		templates = nil
-		for _, set := range sets {
-			templates = append(templates, g.templates[set.Name])
-		}
-	}
-	for _, pod := range templates {
-		filters, only, status := p.filtersFor(ctx, pod)
-		if !status.IsSuccess() {
-			return nil, status.AsError()
-		}
-		made := &look{
-			filters: filters, only: only, kept: p.reservedFor(pod), most: mostOnNode(pod, total(sets)), free: map[string]uint32{},
-			all: map[string]uint32{}, isOutdated: map[string]bool{},
-		}
-		for name := range t.infos {
-			made.isOutdated[name] = true
-		}
-		t.looks[pod] = made
-	}
-	return t, nil
-}
-
-// remove takes a unit away, restore puts it back.
-func (t *trial) remove(one *unit) error {
-	for _, member := range one.pods {
-		info, known := t.infos[member.GetPod().Spec.NodeName]
-		if !known {
+// beyondBudgets is all units, where one budget counts the pods by which units exceed theirs once the less important units under it are
+// evicted.
+func beyondBudgets(found []*unit, allowed []uint32) []*unit {
+	left := slices.Clone(allowed)
+	made := make([]*unit, len(found))
+	for place, one := range found {
+		copied := *one
+		made[place] = &copied
+		if one.budget == engine.NoBudget {
 			continue
 		}
-		if err := info.RemovePod(t.logger, member.GetPod()); err != nil {
-			return err
-		}
-		for pod, look := range t.looks {
-			look.isOutdated[info.Node().Name] = true
-			said := t.handle.RunPreFilterExtensionRemovePod(t.ctx, look.filters, pod, member, info)
-			if !said.IsSuccess() {
-				return said.AsError()
-			}
-		}
-	}
-	if g := t.groups[one.group]; g != nil && g.isHeld {
-		return t.engine.Release(g.id)
-	}
-	return nil
-}
-
-func (t *trial) restore(one *unit) error {
-	for _, member := range one.pods {
-		info, known := t.infos[member.GetPod().Spec.NodeName]
-		if !known {
+		if one.isOver || one.uses > left[one.budget] {
+			copied.budget, copied.uses = 0, max(one.uses, left[one.budget]+1)-left[one.budget]
 			continue
 		}
-		info.AddPodInfo(member)
-		for pod, look := range t.looks {
-			look.isOutdated[info.Node().Name] = true
-			said := t.handle.RunPreFilterExtensionAddPod(t.ctx, look.filters, pod, member, info)
-			if !said.IsSuccess() {
-				return said.AsError()
-			}
-		}
+		left[one.budget] -= one.uses
+		copied.budget, copied.uses = engine.NoBudget, 0
 	}
-	if g := t.groups[one.group]; g != nil && g.isHeld {
-		_, err := t.world.holdIn(t.engine, g)
-		return err
-	}
-	return nil
+	return made
 }
 
-// place asks the policy; nil if it refuses.
-func (t *trial) place() (*placement, error) {
-	chosen := t.chooseAll(t, t.group, t.sets)
-	if chosen.status != nil {
-		return nil, chosen.status.AsError()
+// onlyBeyond is units that cost the pods by which they exceed their budget, and nothing else.
+func onlyBeyond(found []*unit) []*unit {
+	made := make([]*unit, len(found))
+	for place, one := range found {
+		copied := *one
+		copied.cost, copied.rank, copied.budget, copied.uses = float64(one.uses), 0, engine.NoBudget, 0
+		made[place] = &copied
 	}
-	return chosen.placed, chosen.err
-}
-
-func (t *trial) state() *engine.State { return t.engine }
-
-// slots asks the filters of nodes that changed since they were asked, and of those with pods that are taken to be there.
-func (t *trial) slots(pod *v1.Pod, _ int, taken reserved) (free, all map[string]uint32, why refusals, status *fwk.Status) {
-	look := t.looks[pod]
-	if err := t.count(pod, look, slices.Collect(maps.Keys(look.isOutdated)), look.kept, look.free, look.all); err != nil {
-		return nil, nil, nil, fwk.AsStatus(err)
-	}
-	clear(look.isOutdated)
-	if len(taken) == 0 {
-		return look.free, look.all, nil, nil
-	}
-	free, all, kept := maps.Clone(look.free), maps.Clone(look.all), maps.Clone(look.kept)
-	for node, pods := range taken {
-		kept[node] = slices.Concat(kept[node], pods)
-	}
-	if err := t.count(pod, look, slices.Collect(maps.Keys(taken)), kept, free, all); err != nil {
-		return nil, nil, nil, fwk.AsStatus(err)
-	}
-	return free, all, nil, nil
-}
-
-// count counts the slots of some nodes.
-func (t *trial) count(pod *v1.Pod, look *look, names []string, kept reserved, free, all map[string]uint32) error {
-	var nodes []fwk.NodeInfo
-	for _, name := range names {
-		nodes = append(nodes, t.infos[name])
-	}
-	now, ever, _, err := t.countSlots(t.ctx, look.filters, look.only, pod, nodes, kept, look.most, nil)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		free[name], all[name] = now[name], ever[name]
-	}
-	return nil
+	return made
 }
