@@ -1,4 +1,4 @@
-"""docs/reference/metrics.md as a table, what drivers export compared with it, and the rules and dashboards on it."""
+"""docs/reference/metrics.md and the tables of wings, what drivers export compared with it, and the rules and dashboards on it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 TREE = Path(__file__).parents[1]
 DASHBOARDS_TOOL = TREE / "tools" / "dashboards.py"
-PAGE = TREE / "docs" / "reference" / "metrics.md"
-SECTION = re.compile(r"^## [^\n]*`topolane_(\w+)_\.\.\.`\n(.*?)(?=^## )", re.MULTILINE | re.DOTALL)
+REFERENCE = TREE / "docs" / "reference"
+PAGE = REFERENCE / "metrics.md"
+PAGES_OF_WINGS = {"sites": REFERENCE / "sites-http.md", "gang": REFERENCE / "gang-metrics.md"}
+SECTION = re.compile(r"^## [^\n]*`topolane_(\w+)_\.\.\.`\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 ROW = re.compile(r"^\| (`[^|]*`) \| (gauge|counter|histogram) \|([^|]*)\|", re.MULTILINE)
 WORD = re.compile(r"`(\w+)`")
 DRIVERS = ("slurm", "kubernetes", "nova", "sites", "gang", "serve")
@@ -21,7 +23,7 @@ DRIVERS = ("slurm", "kubernetes", "nova", "sites", "gang", "serve")
 
 def documented(driver: str) -> dict[str, tuple[str, tuple[str, ...]]]:
     """Type and labels of every metric of a driver, by its full name."""
-    sections = dict(SECTION.findall(PAGE.read_text()))
+    sections = dict(SECTION.findall(PAGES_OF_WINGS.get(driver, PAGE).read_text()))
     return {
         f"topolane_{driver}_{name}": (kind, tuple(WORD.findall(labels)))
         for names, kind, labels in ROW.findall(sections[driver])
