@@ -1,4 +1,4 @@
-/* The watched calls, by their numbers in the protocol (docs/reference/mpi-protocol.md). Append new ones at
+/* The watched calls, by their numbers in the protocol (native/mpi/PROTOCOL.md). Append new ones at
  * the end. The `_c` form of a call counts as that call, and a persistent collective as the blocking one. */
 #define CALLS(CALL) \
     CALL(1, Send) CALL(2, Ssend) CALL(3, Bsend) CALL(4, Rsend) \

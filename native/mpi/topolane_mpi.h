@@ -3,7 +3,7 @@
  *     calls/        the MPI functions that are wrapped: count, then call PMPI (or a two-level collective)
  *     communicator  ranks of a communicator as ranks of MPI_COMM_WORLD, kept as an attribute of it
  *     counts        the counters of this process
- *     report        a thread that sends them to a receiver and takes site maps (docs/reference/mpi-protocol.md)
+ *     report        a thread that sends them to a receiver and takes site maps (native/mpi/PROTOCOL.md)
  *     sites         the newest site maps
  *     collectives/  two-level collectives, and the agreement of all ranks on a site map
  *

@@ -1,4 +1,4 @@
-/* Frames of docs/reference/mpi-protocol.md. On a little-endian machine the structs have the bytes of the
+/* Frames of native/mpi/PROTOCOL.md. On a little-endian machine the structs have the bytes of the
  * frames. */
 #include "frames.h"
 

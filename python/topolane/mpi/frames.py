@@ -1,4 +1,4 @@
-"""The frames that a watched program and a receiver exchange (docs/reference/mpi-protocol.md)."""
+"""The frames that a watched program and a receiver exchange (native/mpi/PROTOCOL.md)."""
 
 from __future__ import annotations
 

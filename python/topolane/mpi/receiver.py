@@ -1,6 +1,6 @@
 """The receiver of the reports of watched programs: one program, or all programs of a site manager.
 
-docs/reference/mpi-protocol.md describes the protocol. All input is treated as hostile: an invalid frame ends
+native/mpi/PROTOCOL.md describes the protocol. All input is treated as hostile: an invalid frame ends
 its connection, limits bound what is kept, and a sender that reads nothing gets nothing.
 """
 
