@@ -195,7 +195,7 @@ $(VENV)/.release-installed: $(VENV)/.installed requirements/release.txt
 	$(PIP) -r requirements/release.txt
 	@touch $@
 
-# All that is published, of the last commit, in dist/, installed and run in fresh Debians: docs/guides/releases.md.
+# All that is published, of the last commit, in dist/, installed and run in fresh Debians: packaging/README.md.
 release: PROCESSORS = x86_64 aarch64
 release:
 	$(call need,unzip,unzip)

@@ -93,7 +93,7 @@ def of_images(named: Sequence[tuple[str, str]]) -> tuple[str, bool]:
     """The line for images. Each must name a digest, because a tag can be moved."""
     loose = [f"{file}: {image}" for file, image in named if not DIGEST.search(image)]
     said = f"images: {len(named) - len(loose)} pinned by digest, {len(loose)} NOT pinned"
-    how = ["  (docs/guides/releases.md says how to build with digests)"] if loose else []
+    how = ["  (packaging/README.md says how to build with digests)"] if loose else []
     return "\n".join([said, *(f"  {one}" for one in loose), *how]), False
 
 
