@@ -1,7 +1,23 @@
 """Jobs, nodes, partitions and reservations from the JSON of slurmrestd and of `scontrol --json`.
 
-Versions of the format differ in how they write numbers and states. Only this file and rest.py handle these
-differences.
+Only this file and rest.py handle what differs between versions of the format:
+
+- v0.0.38 has plain numbers and one state as text, newer formats `{"set", "infinite", "number"}` and lists of
+  states. v0.0.38 has neither `--switches` nor OverSubscribe of partitions.
+- `max_nodes` of a waiting job without `-N` is 0 in Slurm 22.05, its own node count in 24.11, and its number
+  of tasks in 26.05.
+- v0.0.45 says `shared: []` for every job, also with `--exclusive`, so v0.0.44 is preferred.
+
+What misleads in all of them:
+
+- `scontrol --json` prints empty lists and ends with 0 if slurmctld does not answer (after about 9 s with the
+  default `MessageTimeout`). Only `last_update` is 0 then. slurmrestd answers with HTTP 500, and drops a
+  connection now and then.
+- `nodes` of a completing job shrink; all are in `job_resources`.
+- The waiting tasks of an array share one record, with their numbers in `array_task_string`.
+- A requeued job keeps its number and gets a new `start_time`. The `start_time` of a waiting job is an
+  estimate.
+- A time limit of null means that of the partition; without one a running job may have 525,600 minutes.
 """
 
 from __future__ import annotations
