@@ -2,6 +2,9 @@
 
 Each step is in the journal before it is taken, and looks at the host before it changes anything. So after a crash `apply` goes on where
 it was, and nothing is disturbed twice for one plan: a run of a job, or a pod, is known by more than its name.
+
+    BEGIN -> while what waits is there and waits: hold (reservation, taints) -> disturb (requeue, evict) -> free -> DONE
+             apply again goes on from the journal; --undo: give_up -> DONE
 """
 
 from __future__ import annotations

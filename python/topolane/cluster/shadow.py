@@ -1,4 +1,12 @@
-"""The shadow: at each start of a job in a live system, where a policy would have placed it. It reads the system and changes nothing."""
+"""The shadow: at each start of a job in a live system, where a policy would have placed it. It reads the system and changes nothing.
+
+What calls what:
+
+    WatchedSlurm, WatchedCluster    look() -> Look { events: Ended | Started, out, problems }
+      -> Shadow                     asks cluster.hypothetical: a Question -> Placement | NoPlace
+      -> log                        one line of JSON per event
+      -> cluster.shadow_log         past(): where the next shadow goes on; replay(): each decision made again
+"""
 
 from __future__ import annotations
 
