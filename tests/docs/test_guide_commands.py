@@ -41,6 +41,7 @@ BLOCK = re.compile(
     r"(?P<text>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )
+NAMED_TEST = re.compile(r"\b(?:(?:sites|gang|studies)/)?tests/[\w/.]*\w")
 UNFENCED = re.compile(r"\n\n {4,}(?:\$|make|sudo|topolane|\S*bin/\w+) ")
 
 
@@ -153,7 +154,7 @@ def test_every_command_is_run_or_says_why_not(page: Path) -> None:
             assert block.text.startswith("$ "), f"{where}: a console block begins with a command"
         if block.language in ("sh", "bash", "shell"):
             assert block.marker == "not run", f"{where}: say why it is not run, or make it a console block"
-        for path in re.findall(r"\btests/[\w/.]*\w", block.value if block.marker == "not run" else ""):
+        for path in NAMED_TEST.findall(block.value if block.marker == "not run" else ""):
             assert (TREE / path).exists(), f"{where}: {path} is not there"
 
 
