@@ -1,4 +1,5 @@
 //! Exports tables over Arrow's C stream interface: three structs with a permanently fixed layout. Nothing is copied.
+//! The crate `arrow-array` would do the same, and add 50 seconds of CPU time to a build.
 //!
 //! <https://arrow.apache.org/docs/format/CDataInterface.html> and `CStreamInterface.html` say what must free what. Here
 //! everything that a struct points to is owned by its `private_data`, which also holds the table, and `release` drops

@@ -1,7 +1,9 @@
 """Links that no new job may own: failed links, and links reserved for storage and services.
 
 `topolane slurm outages` writes them to a file in Slurm's StateSaveLocation. The topology plugin reads it
-whenever it changes.
+whenever it changes. The file is text: `topolane-links-out 1`, the checksum of the machine (FNV-1a, 16 hexadecimal
+digits), the counts of reserved and failed links; the reserved links in ascending order; the failed ones; `sum` and
+the checksum of all before.
 """
 
 from __future__ import annotations
