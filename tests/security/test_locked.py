@@ -39,7 +39,8 @@ def test_a_package_that_was_changed_on_its_way_is_not_installed(name: str) -> No
     for wing in WINGS if name == "test" else ():
         required = tomllib.loads((TREE / wing / "pyproject.toml").read_text())["project"]["dependencies"]
         wanted += [one for one in required if not one.startswith("topolane")]
-    text = (TREE / "requirements" / f"{name}.txt").read_text()
+    # Every environment begins with base.txt, which the other files do not repeat.
+    text = "".join((TREE / "requirements" / f"{one}.txt").read_text() for one in sorted({"base", name}))
     locked = pinned(text)
     for requirement in map(Requirement, wanted):
         versions = locked.get(canonicalize_name(requirement.name), set())
