@@ -21,14 +21,14 @@ PATHS = {
     "flux": ("benches/flux", "benches/slurm", "tests/slurm", "tests/flux", "tests"),
     "gang": ("benches/gang", "tests/slurm", "tests"),
     "gpu": ("benches/gpu",),
-    "kubernetes": ("benches/kubernetes", "tests/kubernetes", "tests"),
+    "kubernetes": ("benches/kubernetes", "tests/live/kubernetes", "tests/kubernetes", "tests"),
     "mpi": ("benches/mpi",),
     "nova": ("benches/nova", "tests/nova"),
     "sites": ("benches/sites",),
-    "slurm": ("benches/slurm", "tests/slurm", "tests"),
+    "slurm": ("benches/slurm", "tests/live/slurm", "tests/slurm", "tests"),
     "validation": ("benches/validation",),
 }
-"""By area: the folders from which its modules are imported, in addition to benches/."""
+"""By area: the folders from which its modules are imported, in addition to benches/. Soaks and twins judge, so they are in tests/live."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
-BENCHES = Path(__file__).parents[2] / "benches" / "kubernetes"
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
 def checks(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Checks for 64 nodes of 8 GPUs, 8 in a rack, 4 racks in a block."""
-    monkeypatch.syspath_prepend(str(BENCHES))
-    monkeypatch.syspath_prepend(str(BENCHES.parents[1] / "tests" / "kubernetes"))
-    spec = importlib.util.spec_from_file_location("soak_checks_of_groups", BENCHES / "soak_checks.py")
+    for part in ("benches/kubernetes", "tests/kubernetes"):
+        monkeypatch.syspath_prepend(str(ROOT / part))
+    soak_checks = ROOT / "tests" / "live" / "kubernetes" / "soak_checks.py"
+    spec = importlib.util.spec_from_file_location("soak_checks_of_groups", soak_checks)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, spec.name, module)

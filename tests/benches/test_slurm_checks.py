@@ -11,7 +11,7 @@ import pytest
 from topolane import Machine
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "benches" / "slurm"), str(ROOT / "tests" / "slurm")]
+sys.path[:0] = [str(ROOT / part) for part in ("tests/live/slurm", "tests/slurm")]
 
 import links_in_tree as tree
 import soak_checks as checks

@@ -1,4 +1,4 @@
-"""The twin of a real Slurm: the plan of the experiment, the measures, and a small run's records (tests/slurm/records-of-a-twin)."""
+"""The twin of a real Slurm: the plan of the experiment, the measures, and a small run's records (tests/live/slurm/records-of-a-twin)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from topolane.slurm import accounting, accounting_jobs, accounting_workload
 from topolane.sources import machine
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "benches"), str(ROOT / "benches" / "slurm"), str(ROOT / "tests" / "slurm")]
+sys.path[:0] = [str(ROOT / part) for part in ("benches", "benches/slurm", "tests/live/slurm", "tests/slurm")]
 
 import run
 import twin
@@ -29,7 +29,7 @@ import twin_synthetic
 import twin_table
 from measure import Row
 
-RECORDS = ROOT / "tests" / "slurm" / "records-of-a-twin"
+RECORDS = ROOT / "tests" / "live" / "slurm" / "records-of-a-twin"
 
 
 def runs(*rows: tuple[int, float, float, float, float]) -> Runs:

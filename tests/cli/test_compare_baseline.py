@@ -13,7 +13,7 @@ from topolane import machine, simulate, workload
 from topolane.slurm import accounting_workload
 from waiting import counting_opens
 
-RECORDS = Path(__file__).parents[1] / "slurm" / "records-of-a-twin-an-hour"
+RECORDS = Path(__file__).parents[1] / "live" / "slurm" / "records-of-a-twin-an-hour"
 SWF = "; MaxNodes: 4\n; MaxProcs: 4\n; Partition: 1 batch\n; Partition: 2 debug\n"
 
 

@@ -265,7 +265,7 @@ mod tests {
             {"account": "teaching", "user": "proxy", "shares": 10}]}"#;
 
     fn recorded(file: &str) -> String {
-        let records = "../../tests/slurm/records-of-a-twin-45-minutes";
+        let records = "../../tests/live/slurm/records-of-a-twin-45-minutes";
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(records).join(file);
         let mut text = String::new();
         let zipped = std::fs::File::open(path).unwrap();
