@@ -340,6 +340,27 @@ def test_a_service_makes_nodes_busy_and_has_no_row() -> None:
     assert (job.nodes, job.link_use, job.is_ours) == ((3,), "none", False)
 
 
+def test_pods_that_borrow_the_name_of_a_group_hold_their_nodes() -> None:
+    """A pod of another scheduler, or without the group's annotation, is not of the group whose label it has. It hides no busy node, and
+    has a name of its own."""
+    ours = [
+        pod(f"g-{rank}", node, group="g", schedulerName="topolane") for rank, node in enumerate(("n00", ""))
+    ]
+    waits = dataclasses.replace(ours[1], uid="w", group="default/w", key="default/w#Job")
+    pods = [dataclasses.replace(one, is_grouped=True) for one in (ours[0], waits)]
+    pods += [pod("g-1", "n05", group="g"), pod("w-1", "n06", group="w")]
+    look = Inspection(20.0, SERVER, Settings(None), NODES, tuple(pods), of_labels(LABELS, ITEMS), None, ())
+    seen = view(look)
+    assert {(job.name, job.nodes, job.is_ours) for job in seen.running} == {
+        ("default/g", (0,), True),
+        ("default/g (its other pods)", (5,), False),
+        ("default/w (its other pods)", (6,), False),
+    }
+    assert [job.name for job in seen.waiting] == ["default/w"] and len(seen.names) == 4
+    counted = status(look).nodes
+    assert counted is not None and counted.busy == 3
+
+
 def without_group(one: Pod) -> Pod:
     return dataclasses.replace(one, group=None, key=None, job=None)
 

@@ -58,7 +58,9 @@ class _Filling:
 
     def view(self) -> View:
         look = self._look
-        others = groups_of(look.pods, look.proofs) | _services(look.pods)
+        ours = {pod.uid for group in look.groups.values() for pod in group.pods}
+        rest = [pod for pod in look.pods if pod.uid not in ours]
+        others = groups_of(rest, look.proofs, look.pods) | _services(rest)
         jobs = [*look.groups.values(), *_numbered(others, look.groups)]
         running = self._alone([self._running(job) for job in jobs if job.placed])
         queue = sorted(
@@ -184,10 +186,12 @@ def _services(pods: Sequence[Pod]) -> dict[str, Group]:
 
 
 def _numbered(others: Mapping[str, Group], ours: Mapping[str, Group]) -> Iterator[Group]:
-    """The groups that are not ours, with numbers of their own."""
-    rest = [group for name, group in others.items() if name not in ours]
-    for number, group in enumerate(rest, 1 + max((group.number for group in ours.values()), default=0)):
-        yield dataclasses.replace(group, number=number)
+    """The groups that are not ours, with numbers and names of their own."""
+    first = 1 + max((group.number for group in ours.values()), default=0)
+    for number, group in enumerate(others.values(), first):
+        # Pods that a user gives the name of a group of ours hold their nodes all the same. No group has three words in brackets.
+        name = f"{group.name} (its other pods)" if group.name in ours else group.name
+        yield dataclasses.replace(group, number=number, name=name)
 
 
 def _distinct(amounts: Iterable[Mapping[str, int]]) -> list[dict[str, int]]:
