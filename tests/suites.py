@@ -206,6 +206,7 @@ UNITS = (
             "outages_command",
             "plugin_state",
             "slurm_routes",
+            "slurm_views",
             "versions",
         )
     ),

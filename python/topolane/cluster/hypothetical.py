@@ -111,15 +111,14 @@ class Hypothetical:
         gone: Collection[int] = (),
     ) -> Hypothetical:
         """With the running jobs of a view but `gone`."""
-        made = cls(
-            machine, policy, min_bandwidth, counts_slots=counts_slots, links_out=sorted(view.links_out)
-        )
+        ended, links_out = frozenset(gone), frozenset(view.links_out)
+        made = cls(machine, policy, min_bandwidth, counts_slots=counts_slots, links_out=sorted(links_out))
         if not counts_slots:
             made.serve(view.out)
         for job in view.claiming if counts_slots else view.running:
-            if job.id not in gone:
+            if job.id not in ended:
                 # A job one of whose links is out of service may use the others of its groups.
-                links = job.links if set(view.links_out).isdisjoint(job.links) else ()
+                links = job.links if links_out.isdisjoint(job.links) else ()
                 is_isolated = job.link_use in (ISOLATED, UNKNOWN)
                 made.hold(job.id, Holder(job.nodes, links, job.bandwidth_share, is_isolated, job.share))
         return made

@@ -11,8 +11,9 @@ from prometheus_client.metrics_core import Metric
 
 from topolane._engine import InputError
 from topolane.cluster.families import Families
+from topolane.cluster.links import Links
 from topolane.cluster.metrics import registry_of
-from topolane.cluster.status import Status
+from topolane.cluster.status import node_counts, sharing
 from topolane.cluster.view import View
 from topolane.slurm.inspection import Inspection
 from topolane.slurm.links_out import LinksOut
@@ -46,14 +47,12 @@ def metrics(look: Inspection) -> Iterator[Metric]:
     if counters is not None:
         yield from _of_calls(look, counters)
     if look.snapshot is not None:
-        seen = view(look)
-        counted = Status.of(look.machine, seen)
+        seen, machine = view(look), look.machine
         yield from _of_jobs(seen)
-        if counted.nodes is not None:
-            yield OURS.nodes(counted.nodes, "Nodes of the machine file by state")
-        yield from _of_room(look)
-        if counted.sharing is not None:
-            yield from OURS.links(counted.sharing)
+        if machine is not None:
+            yield OURS.nodes(node_counts(machine, seen), "Nodes of the machine file by state")
+            yield from _of_room(look)
+            yield from OURS.links(sharing(Links(machine, seen), seen))
     if look.out is not None:
         yield _of_links_out(look.out)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from topolane.cluster.view import Refused, Reserved, Running, View, Waiting
 from topolane.slurm.inspection import OURS, Inspection, number_of, on_machine
@@ -22,10 +22,12 @@ def view(look: Inspection) -> View:
     running = sorted((job for job in jobs if job.holds_nodes), key=lambda job: (job.start, job.id))
     queue = sorted((job for job in jobs if job.waits), key=lambda job: (-job.priority, job.submit, job.id))
     partitions = partitions_of(look)
+    # Many jobs name the same partitions, and the nodes of each name are many.
+    usable = {names: _eligible(look, names, partitions) for names in {job.partitions for job in queue}}
     found = View(
         look.time,
         tuple(_running(look, job) for job in running),
-        tuple(_waiting(look, job, partitions) for job in queue),
+        tuple(_waiting(look, job, usable[job.partitions]) for job in queue),
         problems=look.problems,
         reserved=_reserved(look),
         links_out=() if look.out is None else tuple(sorted(look.out.all)),
@@ -80,12 +82,12 @@ def _reserved(look: Inspection) -> tuple[Reserved, ...]:
 
 
 def _eligible(
-    look: Inspection, job: Job, partitions: Mapping[str, tuple[int, ...]]
+    look: Inspection, names: Collection[str], partitions: Mapping[str, tuple[int, ...]]
 ) -> tuple[int, ...] | None:
-    """The nodes of a job's partitions; None if they are all nodes."""
+    """The nodes of the partitions of a job; None if they are all nodes."""
     if look.machine is None:
         return None
-    found = [partitions.get(name, ()) for name in job.partitions]
+    found = [partitions.get(name, ()) for name in names]
     if len(found) != 1:
         found = [tuple(sorted(set().union(*found)))]
     return None if len(found[0]) == look.machine.nodes else found[0]
@@ -120,10 +122,11 @@ def _share(look: Inspection, job: Job) -> dict[str, int] | None:
     return share_of(job, [look.snapshot.nodes[name].cpus for name in names if name in look.snapshot.nodes])
 
 
-def _waiting(look: Inspection, job: Job, partitions: Mapping[str, tuple[int, ...]]) -> Waiting:
+def _waiting(look: Inspection, job: Job, eligible: tuple[int, ...] | None) -> Waiting:
     cores = math.ceil(job.processes * job.cpus_per_process / max(job.fewest_nodes, 1))
     wait, policy = wait_reason(look, job), policy_of(look, job)
     refused = wait.refused
+    size = job.fewest_nodes if refused is None else refused.wanted
     return Waiting(
         *(job.id, job.number, job.name, job.user, job.fewest_nodes, job.submit, job.walltime),
         begin=job.begin,
@@ -131,11 +134,11 @@ def _waiting(look: Inspection, job: Job, partitions: Mapping[str, tuple[int, ...
         expected_start=job.expected_start if job.expected_start > look.time else None,
         share=None if job.exclusive or not cores else {"cores": cores},
         held=job.is_held or bool(job.dependency) or job.reason not in (*OURS, "Reservation"),
-        eligible=_eligible(look, job, partitions),
+        eligible=eligible,
         reservations=tuple(name for name in job.reservation.split(",") if name),
         record=job.record,
-        slots=job.fewest_nodes,
-        size=job.fewest_nodes,
+        slots=size,
+        size=size,
         reason=wait.slurm,
         refused=None
         if refused is None

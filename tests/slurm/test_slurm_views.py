@@ -1,0 +1,76 @@
+"""What the view of Slurm holds, and what its readers cost with many jobs. No Slurm runs here."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from room_records import TREE, look_at, runs, waits
+from topolane.cluster.hypothetical import Hypothetical
+from topolane.cluster.links import Links
+from topolane.cluster.view import Running, View
+from topolane.slurm.metrics import metrics
+from topolane.slurm.records import Partition
+from topolane.slurm.view import view
+
+
+def test_jobs_of_the_same_partitions_share_the_list_of_their_nodes(tmp_path: Path) -> None:
+    """Thousands of tasks of an array may name two partitions of thousands of nodes each."""
+    jobs = [waits(number, 1, partitions=("p", "q")) for number in (1, 2)]
+    look = look_at(tmp_path, *jobs)
+    assert look.snapshot is not None
+    parts = {
+        name: Partition(name, nodes, True, None) for name, nodes in (("p", "node[1-4]"), ("q", "node[3-8]"))
+    }
+    look = dataclasses.replace(look, snapshot=dataclasses.replace(look.snapshot, partitions=parts))
+    one, other = view(look).waiting
+    assert one.eligible == tuple(range(8)) and one.eligible is other.eligible
+
+
+def test_metrics_ask_only_isolated_jobs_whom_they_may_meet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On common links each job may meet all others: lists of them would grow with the square of the jobs."""
+    asked: list[str] = []
+    meant = Links.of
+
+    def of(links: Links, job: Running) -> list[tuple[str, list[str]]]:
+        asked.append(job.name)
+        return meant(links, job)
+
+    monkeypatch.setattr(Links, "of", of)
+    crossing = [runs(number, f"node[{number},{number + 12}]", 1) for number in range(1, 7)]
+    samples = {one.name: one.samples for one in metrics(look_at(tmp_path, *crossing, policy="first-fit"))}
+    assert samples["topolane_slurm_links_shared"][0].value > 0 and not asked
+    assert {one.labels["state"]: one.value for one in samples["topolane_slurm_nodes"]}["busy"] == 12
+    list(metrics(look_at(tmp_path, *crossing, policy="isolated")))
+    assert len(asked) == 6
+
+
+class Read(tuple[int, ...]):
+    """Numbers that count how often someone goes through them."""
+
+    times = 0
+
+    def __iter__(self) -> Iterator[int]:
+        type(self).times += 1
+        return super().__iter__()
+
+    def __contains__(self, item: Any) -> bool:
+        return item in list(self)
+
+
+@pytest.mark.parametrize("counts_slots", [False, True])
+def test_a_question_goes_through_jobs_and_links_once(counts_slots: bool) -> None:
+    """However many jobs run: explanations ask once for each job that could end."""
+    jobs = tuple(Running(node, str(node), "", "", (node,), 0.0, None) for node in range(TREE.nodes))
+    read = []
+    for some in (jobs[:1], jobs):
+        Read.times = 0
+        seen = View(0.0, some, (), links_out=Read((0, 1)))
+        Hypothetical.of(TREE, seen, "first-fit", counts_slots=counts_slots, gone=Read((2, 3)))
+        read.append(Read.times)
+    assert read[0] == read[1] > 0
