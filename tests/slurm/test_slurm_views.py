@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from room_records import TREE, look_at, runs, waits
+from topolane.cli import slurm_status
 from topolane.cluster.hypothetical import Hypothetical
 from topolane.cluster.links import Links
 from topolane.cluster.view import Running, View
+from topolane.slurm.inspection import Settings
 from topolane.slurm.metrics import metrics
 from topolane.slurm.records import Partition
+from topolane.slurm.status import status
 from topolane.slurm.view import view
 
 
@@ -28,6 +32,24 @@ def test_jobs_of_the_same_partitions_share_the_list_of_their_nodes(tmp_path: Pat
     look = dataclasses.replace(look, snapshot=dataclasses.replace(look.snapshot, partitions=parts))
     one, other = view(look).waiting
     assert one.eligible == tuple(range(8)) and one.eligible is other.eligible
+
+
+def test_names_of_jobs_are_no_markup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--watch` shows them as they are: one user's name neither ends it nor looks like something else."""
+    look = look_at(tmp_path, runs(1, "node[1-2]", 1, name="[/x]"), runs(2, "node3", 1, name="[red]job[/red]"))
+    shown = Terminal()
+
+    def stop(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(slurm_status, "_look", lambda *_: status(look))
+    monkeypatch.setattr(slurm_status.time, "sleep", stop)
+    monkeypatch.setattr("sys.stdout", shown)
+    for name, value in {"TERM": "xterm", "COLUMNS": "200", "LINES": "40"}.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(KeyboardInterrupt):
+        slurm_status._live(Settings(), None, 1.0)
+    assert "[/x]" in shown.getvalue() and "[red]job[/red]" in shown.getvalue()
 
 
 def test_metrics_ask_only_isolated_jobs_whom_they_may_meet(
@@ -48,6 +70,13 @@ def test_metrics_ask_only_isolated_jobs_whom_they_may_meet(
     assert {one.labels["state"]: one.value for one in samples["topolane_slurm_nodes"]}["busy"] == 12
     list(metrics(look_at(tmp_path, *crossing, policy="isolated")))
     assert len(asked) == 6
+
+
+class Terminal(io.StringIO):
+    """What is printed on a terminal."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 class Read(tuple[int, ...]):

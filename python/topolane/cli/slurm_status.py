@@ -139,9 +139,12 @@ def _print(found: SlurmStatus, as_json: bool) -> None:
 
 
 def _live(settings: Settings, svg: str | None, seconds: float) -> None:
+    from rich.console import Console
     from rich.live import Live
 
-    with Live(_shown(_look(settings, svg)), auto_refresh=False, screen=True) as live:
+    # The name of a job is no markup.
+    console = Console(highlight=False, markup=False)
+    with Live(_shown(_look(settings, svg)), console=console, auto_refresh=False, screen=True) as live:
         while True:
             time.sleep(seconds)
             live.update(_shown(_look(settings, svg)), refresh=True)
