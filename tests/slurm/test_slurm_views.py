@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from room_records import TREE, look_at, runs, waits
+import rich.live
+from plugin_files import write_jobs
+from room_records import NOW, TREE, look_at, runs, waits
 from topolane.cli import slurm_status
 from topolane.cluster.hypothetical import Hypothetical
 from topolane.cluster.links import Links
 from topolane.cluster.view import Running, View
+from topolane.slurm import plugin_state
 from topolane.slurm.inspection import Settings
 from topolane.slurm.metrics import metrics
 from topolane.slurm.records import Partition
@@ -32,6 +35,20 @@ def test_jobs_of_the_same_partitions_share_the_list_of_their_nodes(tmp_path: Pat
     look = dataclasses.replace(look, snapshot=dataclasses.replace(look.snapshot, partitions=parts))
     one, other = view(look).waiting
     assert one.eligible == tuple(range(8)) and one.eligible is other.eligible
+
+
+def test_a_refused_job_is_shown_with_the_nodes_that_the_plugin_looked_for(tmp_path: Path) -> None:
+    """Of `-N 4-8` the plugin looks for 8. Others are shown with the fewest nodes that they take."""
+    look = look_at(tmp_path, waits(1, 4, reason="Resources", most_nodes=8), waits(2, 4, reason="Resources"))
+    write_jobs(
+        tmp_path, f"machine machine.toml {TREE.nodes}", f"waiting 1 isolated 1 {int(NOW)} not-now 8 0,1,2"
+    )
+    found = status(dataclasses.replace(look, state=plugin_state.read(tmp_path)))
+    shown = io.StringIO()
+    rich.console.Console(file=shown, width=200).print(slurm_status._shown(found))
+    rows = [line.split() for line in shown.getvalue().splitlines()]
+    assert {row[0]: row[2] for row in rows if row[:1] in (["1"], ["2"])} == {"1": "8", "2": "4"}
+    assert [row.size for row in found.waiting] == [8, 4]
 
 
 def test_names_of_jobs_are_no_markup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

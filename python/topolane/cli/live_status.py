@@ -41,7 +41,7 @@ def tables(found: Status, running: Sequence[str], waiting: Sequence[str]) -> lis
             "name": row.name,
             "user": row.user,
             "pods": _of(row.slots, row.size),
-            "nodes": str(row.nodes),
+            "nodes": str(row.size),
             "policy": row.policy or "?",
             "since": at(row.submit),
             "expected": at(row.expected_start),
