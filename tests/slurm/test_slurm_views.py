@@ -16,8 +16,10 @@ from topolane.cli import slurm_status
 from topolane.cluster.hypothetical import Hypothetical
 from topolane.cluster.links import Links
 from topolane.cluster.view import Running, View
+from topolane.serve import slurm as served
 from topolane.slurm import plugin_state
-from topolane.slurm.inspection import Settings
+from topolane.slurm.inspection import Inspection, Settings
+from topolane.slurm.links_out import LinksOut
 from topolane.slurm.metrics import metrics
 from topolane.slurm.records import Partition
 from topolane.slurm.status import status
@@ -120,3 +122,26 @@ def test_a_question_goes_through_jobs_and_links_once(counts_slots: bool) -> None
         Hypothetical.of(TREE, seen, "first-fit", counts_slots=counts_slots, gone=Read((2, 3)))
         read.append(Read.times)
     assert read[0] == read[1] > 0
+
+
+def test_the_page_does_not_read_links_of_another_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The plugin may have another machine after a restart of slurmctld. Its numbers of links mean nothing on the page then, which says
+    so."""
+    now = [look_of(tmp_path, 1)]
+    monkeypatch.setattr(served, "inspect", lambda _: now[0])
+    page = served.Slurm(Settings(), None, None, 1.0)
+    before = page.now()
+    assert before.links_out == (3,) and not before.problems
+    now[0] = dataclasses.replace(look_of(tmp_path, 2), out=LinksOut(frozenset({10**6})))
+    after = page.now()
+    assert after.links_out == () and [job.name for job in after.running] == ["1"]
+    assert after.problems == ("The plugin has another machine than when the page started: start it again.",)
+
+
+def look_of(state: Path, machine_sum: int) -> Inspection:
+    """A job, and a link that is out of service on the machine with this checksum."""
+    look = look_at(state, runs(1, "node[1-2]", 1))
+    write_jobs(state, f"machine machine.toml {TREE.nodes}", f"machine-sum {machine_sum:016x}")
+    return dataclasses.replace(look, state=plugin_state.read(state), out=LinksOut(frozenset({3})))

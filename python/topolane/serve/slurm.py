@@ -34,6 +34,7 @@ class Slurm:
             raise InputError(look.problems[0] if look.problems else "slurmctld does not answer")
         self._settings, self.interval = settings, interval
         self._is_plugins = machine is None and look.machine is not None
+        self._machine_sum = _sum_of(look)
         bare = _machine(look, machine)
         self.machine = with_resources_of(bare, look.snapshot.nodes, bare.name)
         self.policy = policy or _commonest(look)
@@ -48,10 +49,7 @@ class Slurm:
 
     def now(self) -> View:
         """The present state of Slurm; if it does not answer, its last state and a problem."""
-        look = inspect(self._settings)
-        look = dataclasses.replace(look, machine=self.machine)
-        if not self._is_plugins:  # the plugin numbers links by its own file
-            look = dataclasses.replace(look, owned={}, out=None)
+        look = self._look()
         is_old = look.snapshot is None
         if not is_old:
             self._looks = (*self._looks[-1:], look)
@@ -62,6 +60,16 @@ class Slurm:
         problems = look.problems if is_old or look.topology in (None, TYPE) else ()
         running = tuple(job for job in found.running if job.nodes)
         return dataclasses.replace(found, running=running, problems=problems, is_old=is_old)
+
+    def _look(self) -> Inspection:
+        """Slurm now, with the machine of the page. The plugin numbers links by its own file, as it is now."""
+        look, problems = inspect(self._settings), list[str]()
+        has_changed = self._is_plugins and look.machine is not None and _sum_of(look) != self._machine_sum
+        if has_changed:
+            problems.append("The plugin has another machine than when the page started: start it again.")
+        if has_changed or not self._is_plugins:
+            look = dataclasses.replace(look, owned={}, out=None)
+        return dataclasses.replace(look, machine=self.machine, problems=(*look.problems, *problems))
 
     def at(self, time: float) -> None:
         """None: Slurm keeps no past states, so the page's history is used."""
@@ -85,6 +93,11 @@ def _machine(look: Inspection, machine: str | None) -> Machine:
     if machine is not None:
         return sources.machine(machine)
     return look.machine if look.machine is not None else slurm_tree()
+
+
+def _sum_of(look: Inspection) -> int | None:
+    """The plugin's checksum of its machine."""
+    return look.state.jobs.machine_sum if look.state and look.state.jobs else None
 
 
 def _commonest(look: Inspection) -> str:
