@@ -18,6 +18,7 @@ from topolane.cluster.links import Links
 from topolane.cluster.view import Running, View
 from topolane.serve import slurm as served
 from topolane.slurm import plugin_state
+from topolane.slurm.explain import explain
 from topolane.slurm.inspection import Inspection, Settings
 from topolane.slurm.links_out import LinksOut
 from topolane.slurm.metrics import metrics
@@ -89,6 +90,16 @@ def test_metrics_ask_only_isolated_jobs_whom_they_may_meet(
     assert {one.labels["state"]: one.value for one in samples["topolane_slurm_nodes"]}["busy"] == 12
     list(metrics(look_at(tmp_path, *crossing, policy="isolated")))
     assert len(asked) == 6
+
+
+def test_jobs_are_named_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    """Not in that of their starts, in which the table of running jobs has them."""
+    crossing = [runs(number, f"node[{number},{number + 12}]", number) for number in range(1, 5)]
+    look = look_at(tmp_path, *crossing)
+    assert [job.name for job in view(look).running] == ["4", "3", "2", "1"]
+    assert "On those of pod0 it may meet jobs 2, 3 and 4." in explain(look, "1").sentences
+    found = status(look).sharing
+    assert found is not None and found.isolated_sharing == ["1", "2", "3", "4"]
 
 
 class Terminal(io.StringIO):

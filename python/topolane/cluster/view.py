@@ -162,8 +162,9 @@ class View:
 
     @property
     def claiming(self) -> list[Running]:
-        """The jobs that count as users of links."""
-        return [job for job in self.running if job.nodes and job.link_use != NONE]
+        """The jobs that count as users of links, by number."""
+        users = (job for job in self.running if job.nodes and job.link_use != NONE)
+        return sorted(users, key=lambda job: job.id)
 
     @property
     def names(self) -> dict[int, str]:
