@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import threading
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from topolane import Machine
 from topolane.cluster.view import Running, View, Waiting
 from topolane.serve.feed import State
 from topolane.serve.history import History
-from topolane.serve.live import Live
+from topolane.serve.live import QUEUED, Busy, Live
 from topolane.serve.source import Source, ranges
 
 
@@ -97,6 +99,27 @@ def test_the_page_goes_on_after_its_clock_was_set_back() -> None:
         assert series is not None and 500.0 < series.times[0] <= series.times[-1] == 510.0
 
     asyncio.run(looked())
+
+
+def test_an_explanation_keeps_no_other_viewer_waiting() -> None:
+    """It is asked for in another thread than the one that answers all viewers. More than `QUEUED` at a time are refused."""
+
+    class Explaining(Clock):
+        def now(self) -> View:
+            return View(1.0, (), (Waiting(7, "7", "", "", 1, 0.0, None),))
+
+        def explain(self, snapshot: View, job: Waiting) -> list[str]:
+            return [threading.current_thread().name]
+
+    async def asked() -> None:
+        live = Live(Explaining())
+        await live.look()
+        assert await live.why(7, None) != [threading.current_thread().name]
+        live._asking = QUEUED
+        with pytest.raises(Busy):
+            await live.why(7, None)
+
+    asyncio.run(asked())
 
 
 states = st.tuples(

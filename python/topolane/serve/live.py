@@ -182,7 +182,8 @@ class Live:
         job = next((one for one in snapshot.waiting if one.id == id), None)
         if job is None:
             raise KeyError(id)
-        if at is None and (said := source.explain(snapshot, job)) is not None:
+        # The search for jobs that must end takes seconds, in which other viewers want answers too.
+        if at is None and (said := await self._work(lambda: source.explain(snapshot, job))) is not None:
             return said
         if job.why:
             return [f"{job.why[:1].upper()}{job.why[1:]}."]

@@ -38,7 +38,7 @@ class Series:
 
 
 class Source(Protocol):
-    """The source of snapshots. Only one thread at a time calls its methods."""
+    """The source of snapshots. Only one thread at a time calls its methods, except `explain`."""
 
     machine: Machine
     policy: str
