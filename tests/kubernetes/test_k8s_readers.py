@@ -19,6 +19,7 @@ pytest.importorskip("yaml", reason="needs the extra kubernetes: PyYAML")
 from topolane._engine import InputError, Machine
 from topolane.cluster.answers import Placement
 from topolane.cluster.hypothetical import Holder, Hypothetical, Question
+from topolane.kubernetes import view as view_of
 from topolane.kubernetes.explain import explain
 from topolane.kubernetes.export import JobRecord, workload
 from topolane.kubernetes.fit import fits, may_use, slots
@@ -338,6 +339,18 @@ def test_a_service_makes_nodes_busy_and_has_no_row() -> None:
     assert not found.running and found.nodes is not None and found.nodes.busy == 1
     [job] = view(look).running
     assert (job.nodes, job.link_use, job.is_ours) == ((3,), "none", False)
+
+
+def test_only_forecasts_look_for_the_nodes_that_pods_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user may give each of 10,000 pods constraints of its own. No command asks each node about each of them."""
+    asked: list[str] = []
+    monkeypatch.setattr(view_of, "may_use", lambda pod, node: asked.append(pod.name) or node.name < "n04")
+    waits = dataclasses.replace(pod("g-0", group="g", schedulerName="topolane"), is_grouped=True)
+    look = Inspection(20.0, SERVER, Settings(None), NODES, (waits,), of_labels(LABELS, ITEMS), None, ())
+    assert [row.job for row in status(look).waiting] == [explain(look, "default/g").job] == ["default/g"]
+    assert not asked
+    [job] = view(look, {}).waiting
+    assert job.eligible == (0, 1, 2, 3) and asked
 
 
 def test_pods_that_borrow_the_name_of_a_group_hold_their_nodes() -> None:

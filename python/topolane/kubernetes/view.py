@@ -35,11 +35,13 @@ class _Usable:
 
 
 def view(look: Inspection, limits: Mapping[str, float | None] | None = None) -> View:
-    """The view of what a look read. Without a machine no job has nodes. limits: the time limits of Jobs, by name.
+    """The view of what a look read. Without a machine no job has nodes.
 
+    limits: the time limits of Jobs, by name, for forecasts. Only with them are the nodes that a waiting job may use looked for, and how
+    many of its pods fit on one: users can make that long. Without them a waiting job counts a node for each pod.
     The groups of topolane-scheduler keep their numbers of the look; other jobs get higher numbers.
     """
-    return _Filling(look, limits or {}).view()
+    return _Filling(look, limits).view()
 
 
 def hostlist(machine: Machine | None, names: Iterable[str]) -> str:
@@ -52,8 +54,9 @@ def hostlist(machine: Machine | None, names: Iterable[str]) -> str:
 
 
 class _Filling:
-    def __init__(self, look: Inspection, limits: Mapping[str, float | None]) -> None:
-        self._look, self._machine, self._limits = look, look.machine, limits
+    def __init__(self, look: Inspection, limits: Mapping[str, float | None] | None) -> None:
+        self._look, self._machine = look, look.machine
+        self._limits, self._is_forecast = limits or {}, limits is not None
         self._usable: dict[str, _Usable] = {}
 
     def view(self) -> View:
@@ -96,15 +99,8 @@ class _Filling:
         )
 
     def _waiting(self, job: Group) -> Waiting:
-        look, pod, may = self._look, job.first, self._may_use(job.first)
-        together = max([1, *(fits(pod.asks, has, {}, job.size) for has in may.sizes)])
-        nodes = math.ceil(job.size / together)
-        asks = {name: amount * math.ceil(job.size / nodes) for name, amount in pod.asks.items()}
-        share = self._counted(
-            max(math.ceil(asks.get("cpu", 0) / ONE), 1),
-            asks.get("memory", 0) // ONE,
-            sum(asks.get(name, 0) for name in GPUS) // ONE,
-        )
+        look, pod = self._look, job.first
+        nodes, share, eligible = self._needs(job) if self._is_forecast else (job.size, None, None)
         wait, is_ours = wait_reason(job), job.name in look.groups
         policy, rule = look.policy(job) if is_ours else (None, None)
         return Waiting(
@@ -112,9 +108,9 @@ class _Filling:
             min(each.created for each in job.pods),
             self._limits.get(pod.job or ""),
             why=wait.words,
-            share=None if _is_whole(share, may.counts) else share,
+            share=share,
             held=len(job.pods) < job.size or all(each.is_gated for each in job.pods),
-            eligible=may.nodes,
+            eligible=eligible,
             record=job.name,
             slots=len(job.pods),
             size=job.size,
@@ -124,6 +120,19 @@ class _Filling:
             rule=rule,
             is_ours=is_ours,
         )
+
+    def _needs(self, job: Group) -> tuple[int, dict[str, int] | None, tuple[int, ...] | None]:
+        """How many nodes a waiting job takes, its share of each, and the nodes that it may use."""
+        pod, may = job.first, self._may_use(job.first)
+        together = max([1, *(fits(pod.asks, has, {}, job.size) for has in may.sizes)])
+        nodes = math.ceil(job.size / together)
+        asks = {name: amount * math.ceil(job.size / nodes) for name, amount in pod.asks.items()}
+        share = self._counted(
+            max(math.ceil(asks.get("cpu", 0) / ONE), 1),
+            asks.get("memory", 0) // ONE,
+            sum(asks.get(name, 0) for name in GPUS) // ONE,
+        )
+        return nodes, None if _is_whole(share, may.counts) else share, may.nodes
 
     def _link_use(self, number: int) -> str:
         if number in self._look.isolated:
