@@ -397,3 +397,23 @@ def test_nodes_whose_jobs_must_stay_are_not_emptied(drained: Room, tmp_path: Pat
     assert said.startswith(f"the plan is no longer true: job {new} runs on node7 and does not end before ")
     assert drained.seen() == before and not (tmp_path / "plan.journal").exists()
     assert "No reservations" in drained.cluster.run("scontrol", "show", "reservation")
+
+
+def test_a_plan_that_was_begun_is_given_up(quiet: Room, tmp_path: Path) -> None:
+    """apply is killed once it has requeued one of two jobs. --undo removes the reservation and lets the waiting job out of it; the
+    other job runs on. Nothing is left to go on with."""
+    old, _, young = (quiet.start("-w", nodes, *OLD) for nodes in LEAVES[1:])
+    quiet.cluster.run("scontrol", "update", f"jobid={old}", "requeue=0")
+    wide = quiet.wait("-N", 12)
+    quiet.plan(wide, "--out", tmp_path / "plan")
+    dying = Dying(quiet, tmp_path)
+    for _ in ("create", "update", "requeue"):
+        assert dying.apply(tmp_path / "plan", "after").returncode == -9
+    started = quiet.started(young)
+    said = quiet.command("apply", "--undo", tmp_path / "plan").stdout
+    assert said == f"The reservation topolane_room_{wide} ends.\nThe plan is given up.\n"
+    until(lambda: "No reservations" in quiet.cluster.run("scontrol", "show", "reservation"), "its end")
+    assert quiet.cluster.run("squeue", "-h", "-o", "%v", "-j", wide).strip() in ("", "(null)")
+    assert quiet.started(young) == started and restarts(quiet, young) == 0
+    said = quiet.command("apply", tmp_path / "plan").stdout
+    assert said == "The plan has been carried out already, or given up: nothing is changed.\n"

@@ -104,7 +104,9 @@ class RoomApplying(SlurmApplying[RoomPlan, Job]):
         )
 
     def give_up(self) -> None:
-        """Removes the reservation. A job that waits in it waits on without it."""
+        """Removes the reservation, if this plan made it. A job that waits in it waits on without it."""
+        if not self.journal.has(RESERVE):
+            return
         job = self.found(self.look())
         if job is not None and job.waits and job.reservation == self.name:
             self.journal.write(LEAVE)
