@@ -20,7 +20,7 @@ from topolane import InputError
 from topolane._engine import Decision, State
 from topolane.cli.slurm_plan import apply
 from topolane.cluster.allocation import Allocation
-from topolane.cluster.room_files import Journal, NoPlanError, NotAppliedError, journal_of, text_of
+from topolane.cluster.room_files import Journal, NoPlanError, NotAppliedError, journal_of, sum_of, text_of
 from topolane.slurm import plugin_conf, plugin_state, room_apply, room_plan
 from topolane.slurm.inspection import Inspection, Settings
 from topolane.slurm.links_out import LinksOut
@@ -386,6 +386,15 @@ def test_a_plan_that_was_begun_can_be_given_up(slurm: Slurm, tmp_path: Path) -> 
     assert not slurm.reserved and slurm.running() == ["1", "2", "4"]
     assert next(job.reservation for job in slurm.jobs if job.number == "9") == ""
     assert carry_out(tmp_path) == ["The plan has been carried out already, or given up: nothing is changed."]
+
+
+def test_a_plan_that_reserved_nothing_leaves_the_reservation_of_another(slurm: Slurm, tmp_path: Path) -> None:
+    """apply died right after its first line. Another plan for the same job has made a reservation since: it stays."""
+    path = tmp_path / "plan"
+    Journal(journal_of(path), sum_of(path), RoomApplying.STEPS).write("begin")
+    slurm.reserved["topolane_room_9"] = "node[1-2]"
+    assert carry_out(tmp_path, undo=True) == ["The plan is given up."]
+    assert list(slurm.reserved) == ["topolane_room_9"] and not slurm.changes
 
 
 def test_a_journal_that_is_cut_short_or_of_another_plan(slurm: Slurm, tmp_path: Path) -> None:
