@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from topolane.cluster.log import Log, events
+from topolane.cluster.log import EventLog, events
 
 
 @pytest.mark.parametrize("cut", ['{"time": 2, "ev', '{"time": 2, "event": "b"}'])
@@ -15,7 +15,7 @@ def test_a_log_goes_on_after_a_line_that_was_cut_short(tmp_path: Path, cut: str)
     log = tmp_path / "log"
     log.write_text('{"time": 1, "event": "a"}\n' + cut)
     assert [event["event"] for _, event in events(log)] == ["a"]
-    Log(str(log)).write("c", job=7)
+    EventLog(str(log)).write("c", job=7)
     assert [event["event"] for _, event in events(log)] == ["a", "c"]
     assert [json.loads(line)["event"] for line in log.read_text().splitlines()] == ["a", "c"]
 
@@ -23,5 +23,5 @@ def test_a_log_goes_on_after_a_line_that_was_cut_short(tmp_path: Path, cut: str)
 def test_a_log_of_one_cut_line_begins_again(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text('{"time": 1')
-    Log(str(log)).write("a")
+    EventLog(str(log)).write("a")
     assert [event["event"] for _, event in events(log)] == ["a"]

@@ -10,7 +10,7 @@ from room_records import TREE
 from topolane import InputError
 from topolane._engine import NoRoom
 from topolane.cluster.answers import NoPlace, Placement
-from topolane.cluster.hypothetical import Cost, Holder, Hypothetical, Question, Slots
+from topolane.cluster.hypothetical import Cost, Holder, Hypothetical, NodeSlots, Question
 from topolane.cluster.view import ISOLATED, NONE, Running, View
 
 EVERY = range(TREE.nodes)
@@ -173,7 +173,7 @@ def test_the_jobs_of_a_view_hold_what_they_hold() -> None:
 
     def place(view: View, *gone: int) -> bool:
         asked = Hypothetical.of(TREE, view, "isolated", counts_slots=True, gone=gone)
-        return isinstance(asked.ask(Question(JOB, 2, slots=Slots(free, free, stacked=False))), Placement)
+        return isinstance(asked.ask(Question(JOB, 2, slots=NodeSlots(free, free, stacked=False))), Placement)
 
     assert not place(seen) and place(seen, 1)
     assert place(View(0.0, (job(2, 1, 7, link_use=NONE),), ()))
@@ -185,7 +185,7 @@ def test_links_out_of_service_are_given_to_no_job() -> None:
     assert isinstance(first, Placement) and first.links
     owner = job(1, 0, 6, links=tuple(first.links))
     free = tuple(int(node in (1, 7)) for node in EVERY)
-    question = Question(JOB, 2, slots=Slots(free, free, stacked=False))
+    question = Question(JOB, 2, slots=NodeSlots(free, free, stacked=False))
     for out, fits in (((), True), (tuple(first.links[:1]), False)):
         seen = View(0.0, (owner,), (), links_out=out)
         assert bool(ask(Hypothetical.of(TREE, seen, "dedicated"), 2, [1, 7])) is fits

@@ -20,7 +20,7 @@ from topolane import InputError
 from topolane._engine import Decision, State
 from topolane.cli.slurm_plan import apply
 from topolane.cluster.allocation import Allocation
-from topolane.cluster.room_files import Journal, NoPlanError, NotAppliedError, journal_of, sum_of, text_of
+from topolane.cluster.room_files import NoPlanError, NotAppliedError, RoomJournal, journal_of, sum_of, text_of
 from topolane.slurm import plugin_conf, plugin_state, room_apply, room_plan
 from topolane.slurm.inspection import Inspection, Settings
 from topolane.slurm.links_out import LinksOut
@@ -391,7 +391,7 @@ def test_a_plan_that_was_begun_can_be_given_up(slurm: Slurm, tmp_path: Path) -> 
 def test_a_plan_that_reserved_nothing_leaves_the_reservation_of_another(slurm: Slurm, tmp_path: Path) -> None:
     """apply died right after its first line. Another plan for the same job has made a reservation since: it stays."""
     path = tmp_path / "plan"
-    Journal(journal_of(path), sum_of(path), RoomApplying.STEPS).write("begin")
+    RoomJournal(journal_of(path), sum_of(path), RoomApplying.STEPS).write("begin")
     slurm.reserved["topolane_room_9"] = "node[1-2]"
     assert carry_out(tmp_path, undo=True) == ["The plan is given up."]
     assert list(slurm.reserved) == ["topolane_room_9"] and not slurm.changes
@@ -400,20 +400,20 @@ def test_a_plan_that_reserved_nothing_leaves_the_reservation_of_another(slurm: S
 def test_a_journal_that_is_cut_short_or_of_another_plan(slurm: Slurm, tmp_path: Path) -> None:
     """A line that was not written whole is of a step that was not taken."""
     path = journal_of(tmp_path / "plan")
-    journal = Journal(path, "one", RoomApplying.STEPS)
+    journal = RoomJournal(path, "one", RoomApplying.STEPS)
     journal.write("begin")
     journal.write("requeue", "3")
     with path.open("a") as file:
         file.write('{"step": "requeue", "jo')
-    again = Journal(path, "one", RoomApplying.STEPS)
+    again = RoomJournal(path, "one", RoomApplying.STEPS)
     assert again.has("requeue", "3") and not again.has("requeue", "4")
     again.write("requeue", "4")
-    assert [one.get("job") for one in Journal(path, "one", RoomApplying.STEPS).steps] == [None, "3", "4"]
+    assert [one.get("job") for one in RoomJournal(path, "one", RoomApplying.STEPS).steps] == [None, "3", "4"]
     with pytest.raises(InputError, match="it is of another plan"):
         carry_out(tmp_path)
     path.write_text('{"step": "reboot"}\n')
     with pytest.raises(InputError, match="plan.journal:1: it is no step of a plan"):
-        Journal(path, "one", RoomApplying.STEPS)
+        RoomJournal(path, "one", RoomApplying.STEPS)
     assert not slurm.changes
 
 

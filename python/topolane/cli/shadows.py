@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from topolane._engine import Machine
     from topolane.cluster.answers import Side, Summary
     from topolane.cluster.shadow import Shadow, Watched
-    from topolane.cluster.shadow_log import Past, Replay
+    from topolane.cluster.shadow_log import Past, ShadowReplay
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -123,12 +123,12 @@ class Asked:
 
         watch: what is watched, and its machine; gets a function that reads what an earlier shadow of this machine knew.
         """
-        from topolane.cluster.log import Log
+        from topolane.cluster.log import EventLog
         from topolane.cluster.shadow import Shadow
         from topolane.cluster.shadow_log import Past, past
 
         _check_min_bandwidth(self.policy, self.min_bandwidth)
-        written = None if self.log is None else Log(self.log)
+        written = None if self.log is None else EventLog(self.log)
         known = Past()
 
         def before(machine: Machine) -> Past:
@@ -201,7 +201,7 @@ def replay(log: str, table: str | None, policy: str | None, as_json: bool) -> No
     _print_replay(found, as_json)
 
 
-def _print_replay(found: Replay, as_json: bool) -> None:
+def _print_replay(found: ShadowReplay, as_json: bool) -> None:
     """Prints what became of the decisions, and ends the program: with 1 if one differs."""
     if as_json:
         common.print_json({**found.summary.as_json(), "differing": found.differing})

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar, Generic, TypeVar
 
-from topolane.cluster.room_files import BEGIN, DONE, Journal, NotAppliedError, alone, journal_of, sum_of
+from topolane.cluster.room_files import BEGIN, DONE, NotAppliedError, RoomJournal, alone, journal_of, sum_of
 
 P = TypeVar("P")
 """A plan."""
@@ -37,7 +37,7 @@ class Applying(ABC, Generic[P, H, L, J]):
     """What may stand in the journal."""
 
     def __init__(
-        self, plan: P, journal: Journal, host: H, seconds: float, tell: Callable[[str], None]
+        self, plan: P, journal: RoomJournal, host: H, seconds: float, tell: Callable[[str], None]
     ) -> None:
         self.plan, self.journal, self.host, self.tell = plan, journal, host, tell
         self.end = time.monotonic() + seconds
@@ -54,7 +54,7 @@ class Applying(ABC, Generic[P, H, L, J]):
         """
         plan = cls.read(path)
         with alone(path, cls.COMMAND):
-            made = cls(plan, Journal(journal_of(path), sum_of(path), cls.STEPS), host, seconds, tell)
+            made = cls(plan, RoomJournal(journal_of(path), sum_of(path), cls.STEPS), host, seconds, tell)
             if undo:
                 made.undo()
             else:

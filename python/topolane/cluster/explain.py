@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import TypeAlias
 
 from topolane._engine import Decision, InputError, Machine, Refusal, linking_policies
-from topolane.cluster.hypothetical import Hypothetical, Question, Slots
+from topolane.cluster.hypothetical import Hypothetical, NodeSlots, Question
 from topolane.cluster.links import LISTED, Links, Words, in_the_way, jobs_named, links_used
 from topolane.cluster.view import Refused, Running, View, Waiting
 from topolane.units import clock, plural
@@ -151,7 +151,7 @@ class Why:
         machine: Machine,
         view: View,
         job: Waiting,
-        slots: Callable[[Collection[int]], Slots],
+        slots: Callable[[Collection[int]], NodeSlots],
         words: Words,
     ) -> None:
         self._machine, self._view, self._job, self._slots, self._words = machine, view, job, slots, words

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from topolane.cluster.status import NodeCounts, Sharing
+from topolane.cluster.status import LinkSharing, NodeCounts
 
 
 class Families:
@@ -38,7 +38,7 @@ class Families:
         """Nodes by state."""
         return self.gauges("nodes", words, "state", dataclasses.asdict(counted))
 
-    def links(self, found: Sharing) -> Iterator[Metric]:
+    def links(self, found: LinkSharing) -> Iterator[Metric]:
         """Links by their users."""
         yield self.links_owned(found.owned)
         yield self.gauge("links_shared", "Links that may carry the traffic of two jobs", found.shared)

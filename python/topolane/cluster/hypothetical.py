@@ -17,7 +17,7 @@ from topolane.policy import Policy, resolve
 
 
 @dataclasses.dataclass(frozen=True)
-class Slots:
+class NodeSlots:
     """The number of slots of a job that each node of the machine takes, by the node's number."""
 
     free: tuple[int, ...]
@@ -55,7 +55,7 @@ class Question:
     """What it takes of each node; None for whole nodes."""
     eligible: Collection[int] | None = None
     """Nodes that it may use, idle or not; None for all."""
-    slots: Slots | None = None
+    slots: NodeSlots | None = None
     """The slots of every node, where the system counts them; None where the engine counts what jobs hold."""
     within: str | None = None
     """`preferred:LEVEL` or `required:LEVEL`."""

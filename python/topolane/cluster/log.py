@@ -19,7 +19,7 @@ LONGEST = 64 << 20
 """Most bytes of a line. The line with the machine is the longest."""
 
 
-class Log:
+class EventLog:
     """JSON lines, one per event."""
 
     def __init__(self, path: str | None) -> None:

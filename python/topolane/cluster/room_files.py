@@ -54,7 +54,7 @@ def named(words: Sequence[str], kinds: Mapping[str, str]) -> frozenset[tuple[str
     return frozenset(found)
 
 
-class Plan(Protocol):
+class StoredPlan(Protocol):
     """A dataclass that is kept in a file."""
 
     FORMAT: ClassVar[str]
@@ -62,7 +62,7 @@ class Plan(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
 
-def text_of(plan: Plan) -> str:
+def text_of(plan: StoredPlan) -> str:
     """The content of a file with a plan."""
     return (
         json.dumps({"format": plan.FORMAT, "version": plan.VERSION} | dataclasses.asdict(plan), indent=2)
@@ -70,7 +70,7 @@ def text_of(plan: Plan) -> str:
     )
 
 
-def read(path: Path, kind: type[Plan], command: str) -> dict[str, Any]:
+def read(path: Path, kind: type[StoredPlan], command: str) -> dict[str, Any]:
     """The fields of the plan of this kind in a file that this command wrote. Raises InputError."""
     source = str(path)
     given = parsing.parse_json(texts.read_text(path, texts.SMALL), source)
@@ -129,7 +129,7 @@ def journal_of(plan: Path) -> Path:
     return plan.with_name(plan.name + ".journal")
 
 
-class Journal:
+class RoomJournal:
     """The steps that were begun, one JSON object a line, on disk before they are taken.
 
     steps: those that there are, `BEGIN` and `DONE` among them; a step may be taken for several jobs.

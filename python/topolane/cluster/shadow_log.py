@@ -12,7 +12,7 @@ from typing import Any
 from topolane import files, parsing
 from topolane._engine import InputError, Machine
 from topolane.cluster.answers import SIDES, Summary, answered, no_event, policy_of
-from topolane.cluster.hypothetical import Holder, Hypothetical, Question, Slots
+from topolane.cluster.hypothetical import Holder, Hypothetical, NodeSlots, Question
 from topolane.cluster.log import events
 from topolane.policy import resolve
 
@@ -36,7 +36,7 @@ WITH_RESOURCES = (
 
 
 @dataclasses.dataclass
-class Stay:
+class LoggedRun:
     """A job on its nodes, as the log has it. Times in seconds since 1970."""
 
     key: str
@@ -64,9 +64,9 @@ class Past:
     """The time of its last event; None if it has none."""
     last: int = 0
     """The highest number of a job."""
-    stays: dict[int, Stay] = dataclasses.field(default_factory=dict)
+    stays: dict[int, LoggedRun] = dataclasses.field(default_factory=dict)
     """The jobs that hold nodes."""
-    over: dict[int, Stay] = dataclasses.field(default_factory=dict)
+    over: dict[int, LoggedRun] = dataclasses.field(default_factory=dict)
     """The last stay of those that ended."""
 
 
@@ -105,13 +105,13 @@ def past(path: str | Path, policy: str, machine: Machine) -> Past:
 
 
 @dataclasses.dataclass
-class Replay:
+class ShadowReplay:
     """A log, with every decision made once more."""
 
     summary: Summary = dataclasses.field(default_factory=Summary)
     differing: list[str] = dataclasses.field(default_factory=list)
     """Sentences, one for each answer of this engine that differs from the log."""
-    stays: dict[int, Stay] = dataclasses.field(default_factory=dict)
+    stays: dict[int, LoggedRun] = dataclasses.field(default_factory=dict)
     """The last stay of each job, by its number."""
 
     def csv(self) -> str:
@@ -135,7 +135,7 @@ class Replay:
         return table.getvalue()
 
 
-def _row(job: int, stay: Stay) -> dict[str, Any]:
+def _row(job: int, stay: LoggedRun) -> dict[str, Any]:
     run, share = max((stay.end or 0.0) - stay.start, 0.0), stay.share or {}
     return {
         "id": job,
@@ -152,12 +152,12 @@ def _row(job: int, stay: Stay) -> dict[str, Any]:
     }
 
 
-def replay(path: str | Path, policy: str | None = None) -> Replay:
+def replay(path: str | Path, policy: str | None = None) -> ShadowReplay:
     """Makes every decision in a log once more. Raises InputError if the file is not such a log.
 
     policy: the `module:Class` that the shadow used, if any. Code that only the log names is never run.
     """
-    found = Replay()
+    found = ShadowReplay()
     asked: Hypothetical | None = None
     for line, event in events(path):
         where = f"{path}:{line}"
@@ -174,7 +174,7 @@ def replay(path: str | Path, policy: str | None = None) -> Replay:
 
 
 def _begun(
-    event: Mapping[str, Any], before: Hypothetical | None, found: Replay, policy: str | None, where: str
+    event: Mapping[str, Any], before: Hypothetical | None, found: ShadowReplay, policy: str | None, where: str
 ) -> Hypothetical:
     """What a shadow asks that begins, or that goes on after another one."""
     machine = Machine.parse(event["machine"], where, "toml")
@@ -193,7 +193,7 @@ def _begun(
     return asked
 
 
-def _repeat(event: Mapping[str, Any], asked: Hypothetical, found: Replay, where: str) -> None:
+def _repeat(event: Mapping[str, Any], asked: Hypothetical, found: ShadowReplay, where: str) -> None:
     kind, machine = event["event"], asked.machine
     if kind == "ends":
         number = _whole(event["id"])
@@ -213,7 +213,7 @@ def _repeat(event: Mapping[str, Any], asked: Hypothetical, found: Replay, where:
 
 
 def _compare(
-    event: Mapping[str, Any], job: int, stay: Stay, asked: Hypothetical, found: Replay, where: str
+    event: Mapping[str, Any], job: int, stay: LoggedRun, asked: Hypothetical, found: ShadowReplay, where: str
 ) -> None:
     if not isinstance(event.get("not_asked", ""), str) or not isinstance(event.get("plugin") or "", str):
         raise TypeError("a sentence was expected")
@@ -232,19 +232,19 @@ def _compare(
     found.summary.add(event, stay.count)
 
 
-def _question(event: Mapping[str, Any], job: int, stay: Stay, machine: Machine) -> Question:
+def _question(event: Mapping[str, Any], job: int, stay: LoggedRun, machine: Machine) -> Question:
     if "free" in event:
-        slots = Slots(_counts(machine, event["free"]), _counts(machine, event["room"]))
+        slots = NodeSlots(_counts(machine, event["free"]), _counts(machine, event["room"]))
         return Question(job, _whole(event["pods"]), slots=slots)
     eligible = _nodes(machine, event["eligible"]) if "eligible" in event else None
     return Question(job, stay.count, stay.share, eligible)
 
 
-def _stay(event: Mapping[str, Any], nodes: Sequence[int]) -> Stay:
+def _stay(event: Mapping[str, Any], nodes: Sequence[int]) -> LoggedRun:
     share = _share(event.get("share"))
     links = tuple(map(_whole, event.get("links", [])))
     holder = Holder(tuple(nodes), links, _number(event.get("bandwidth_share", 1.0)), share=share)
-    return Stay(
+    return LoggedRun(
         str(event.get("key", event["job"])),
         _number(event["submit"]),
         _number(event["start"]),

@@ -83,7 +83,7 @@ class NodeCounts:
 
 
 @dataclasses.dataclass(frozen=True)
-class Sharing:
+class LinkSharing:
     """Links between switches, and who uses them."""
 
     owned: int
@@ -104,7 +104,7 @@ class Status:
     """In order of the queue."""
     nodes: NodeCounts | None
     """None if the machine or its jobs are not known."""
-    sharing: Sharing | None
+    sharing: LinkSharing | None
     problems: list[str]
     """What could not be read, a sentence each."""
 
@@ -128,10 +128,10 @@ def node_counts(machine: Machine, view: View) -> NodeCounts:
     return NodeCounts(machine.nodes - busy - out, busy, out)
 
 
-def sharing(links: Links, view: View) -> Sharing:
+def sharing(links: Links, view: View) -> LinkSharing:
     """Counts links by their users."""
     meeting = [job.name for job in view.claiming if job.link_use == ISOLATED and links.met(job)]
-    return Sharing(len({link for job in view.running for link in job.links}), links.shared(), meeting)
+    return LinkSharing(len({link for job in view.running for link in job.links}), links.shared(), meeting)
 
 
 def _running(job: Running, links: Links | None) -> RunningRow:

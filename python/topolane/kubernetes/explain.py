@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 from topolane._engine import Decision, InputError, Machine
 from topolane.cluster import explain as common
 from topolane.cluster.explain import FOR_EVER, LONGEST_HOSTS, Explanation, InTheWay, Why, until_then
-from topolane.cluster.hypothetical import Slots
+from topolane.cluster.hypothetical import NodeSlots
 from topolane.cluster.links import Words
 from topolane.cluster.view import View, Waiting
 from topolane.kubernetes.fit import ignored, slots
@@ -104,11 +104,11 @@ def _is_known(group: Group) -> bool:
     return not ignored(first) and "=" not in first.notes.get(SIZE, "") and first.share is not None
 
 
-def _slots(look: Inspection, machine: Machine, group: Group) -> Callable[[Collection[int]], Slots]:
+def _slots(look: Inspection, machine: Machine, group: Group) -> Callable[[Collection[int]], NodeSlots]:
     """The slots for its pods, as this reader counts them, once some groups have ended."""
     groups = {one.number: one for one in look.groups.values()}
 
-    def free(gone: Collection[int]) -> Slots:
+    def free(gone: Collection[int]) -> NodeSlots:
         ended = {pod.uid for number in gone if number in groups for pod in groups[number].pods}
         stay = [pod for pod in look.pods if pod.uid not in ended]
         return slots(machine, look.nodes, stay, group.first, group.size)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from topolane._engine import Machine
-from topolane.cluster.hypothetical import Slots
+from topolane.cluster.hypothetical import NodeSlots
 from topolane.kubernetes.objects import Amounts, Json, Node, Pod
 
 HOLDS_OFF = ("NoSchedule", "NoExecute")
@@ -102,7 +102,7 @@ def holds(expression: Json, labels: Mapping[str, str]) -> bool:
     return number > limit if operator == "Gt" else number < limit if operator == "Lt" else False
 
 
-def slots(machine: Machine, nodes: Mapping[str, Node], pods: Sequence[Pod], pod: Pod, most: int) -> Slots:
+def slots(machine: Machine, nodes: Mapping[str, Node], pods: Sequence[Pod], pod: Pod, most: int) -> NodeSlots:
     """The slots for up to `most` pods like one. pods: all of the cluster."""
     taken = held(pods)
     free, room = [0] * machine.nodes, [0] * machine.nodes
@@ -112,4 +112,4 @@ def slots(machine: Machine, nodes: Mapping[str, Node], pods: Sequence[Pod], pod:
             continue
         room[number] = fits(pod.asks, node.has, {}, most)
         free[number] = fits(pod.asks, node.has, taken.get(node.name, {}), most) if node.takes_pods else 0
-    return Slots(tuple(free), tuple(room))
+    return NodeSlots(tuple(free), tuple(room))

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from topolane.cluster.applying import Applying
-from topolane.cluster.room_files import BEGIN, DONE, Journal, NotAppliedError
+from topolane.cluster.room_files import BEGIN, DONE, NotAppliedError, RoomJournal
 from topolane.kubernetes import room_plan
 from topolane.kubernetes.budgets import budgets
 from topolane.kubernetes.client import BudgetError, Cluster, ConflictError, NotFoundError
@@ -56,7 +56,12 @@ class RoomApplying(Applying[RoomPlan, ClusterHost, Inspection, Group]):
     read = staticmethod(room_plan.read)
 
     def __init__(
-        self, plan: RoomPlan, journal: Journal, host: ClusterHost, seconds: float, tell: Callable[[str], None]
+        self,
+        plan: RoomPlan,
+        journal: RoomJournal,
+        host: ClusterHost,
+        seconds: float,
+        tell: Callable[[str], None],
     ) -> None:
         super().__init__(plan, journal, host, seconds, tell)
         self.cluster = host.cluster

@@ -17,7 +17,7 @@ from topolane._engine import Decision, InputError, Machine, NoRoom, State
 from topolane._engine import RoomPlan as Found
 from topolane._engine import make_room as engine_room
 from topolane.cluster import room_files
-from topolane.cluster.hypothetical import Hypothetical, Question, Slots
+from topolane.cluster.hypothetical import Hypothetical, NodeSlots, Question
 from topolane.cluster.room_files import NoPlanError
 from topolane.kubernetes.budgets import Budget
 from topolane.kubernetes.explain import unknown
@@ -267,7 +267,7 @@ def still_places(look: Inspection, plan: RoomPlan) -> str | None:
     lost = [name for node, name in wanted.items() if node is None or not free[node]]
     if lost:
         return f"{lost[0]} has no room for a pod of {plan.group}"
-    answer = asked.decide(Question(group.number, plan.size, slots=Slots(free, there.room)))
+    answer = asked.decide(Question(group.number, plan.size, slots=NodeSlots(free, there.room)))
     return None if isinstance(answer, Decision) else f"{plan.policy} has no place on the nodes of the plan"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from topolane._engine import Decision, LinkUse, Machine
 from topolane.cluster.explain import InTheWay, Why
-from topolane.cluster.hypothetical import Slots
+from topolane.cluster.hypothetical import NodeSlots
 from topolane.cluster.links import LISTED, Words, jobs_named
 from topolane.cluster.view import ISOLATED, View, Waiting
 from topolane.slurm.inspection import Inspection, names_in, on_machine
@@ -40,18 +40,18 @@ def way_of(look: Inspection, view: View, job: Job, waiting: Waiting, refused: Re
 
 def _slots(
     look: Inspection, view: View, machine: Machine, job: Job, refused: Refused
-) -> Callable[[Collection[int]], Slots]:
+) -> Callable[[Collection[int]], NodeSlots]:
     """The nodes that a job may use once some jobs have ended: what Slurm offered, and what it may offer once the jobs there have
     ended. Slurm knows which nodes have room for a job that shares them.
     """
     offered = frozenset(refused.candidates)
     may_use = offered | (_others(look, machine, job) & view.busy) if job.exclusive else offered
 
-    def slots(gone: Collection[int]) -> Slots:
+    def slots(gone: Collection[int]) -> NodeSlots:
         left = [one.nodes for one in view.running if one.id not in gone] if job.exclusive else []
         free = may_use.difference(look.closed, *left)
         nodes = range(machine.nodes)
-        return Slots(
+        return NodeSlots(
             tuple(int(node in free) for node in nodes),
             tuple(int(node in may_use) for node in nodes),
             stacked=False,

@@ -12,7 +12,7 @@ from topolane._engine import InputError
 from topolane.cluster import room_files
 from topolane.cluster.applying import Applying
 from topolane.cluster.clients.scontrol import scontrol
-from topolane.cluster.room_files import Journal
+from topolane.cluster.room_files import RoomJournal
 from topolane.slurm.explain import tasks_named
 from topolane.slurm.inspection import Inspection, Settings, inspect, names_in
 from topolane.slurm.records import Job, Snapshot
@@ -122,7 +122,7 @@ class SlurmApplying(Applying[P, Settings, Inspection, J]):
     COMMAND = "topolane slurm apply"
 
     def __init__(
-        self, plan: P, journal: Journal, host: Settings, seconds: float, tell: Callable[[str], None]
+        self, plan: P, journal: RoomJournal, host: Settings, seconds: float, tell: Callable[[str], None]
     ) -> None:
         super().__init__(plan, journal, host, seconds, tell)
         self._asked: set[str] = set()

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from topolane._engine import Decision, InputError, Machine, NoRoom, linking_policies
 from topolane.cluster import room_files
-from topolane.cluster.hypothetical import Cost, Hypothetical, Question, Slots
+from topolane.cluster.hypothetical import Cost, Hypothetical, NodeSlots, Question
 from topolane.cluster.room_files import NoPlanError
 from topolane.cluster.view import NONE, View
 from topolane.slurm.candidates import HostLists, could_use
@@ -163,7 +163,7 @@ def still_places(look: Inspection, plan: RoomPlan, job: Job) -> str | None:
     room = tuple(int(node in nodes) for node in range(machine.nodes))
     free = tuple(int(node in nodes - held) for node in range(machine.nodes))
     asked = Asked(plan.policy, plan.min_bandwidth).of_policy(machine, seen, gone)
-    answer = asked.decide(Question(job.id, len(nodes), slots=Slots(free, room, stacked=False)))
+    answer = asked.decide(Question(job.id, len(nodes), slots=NodeSlots(free, room, stacked=False)))
     return None if isinstance(answer, Decision) else f"{plan.policy} has no place on {plan.nodes} any more"
 
 
