@@ -27,7 +27,7 @@ def uses_of_the_tree(text: str) -> list[str]:
         if isinstance(called, ast.Attribute) and called.attr == "groups" and (node.args or node.keywords):
             found.append(f"{node.lineno}: .groups()")
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(OF_PICTURES):
-            names = {alias.name for alias in node.names} & {"crossings", "Group"}
+            names = {alias.name for alias in node.names} & {"crossings", "Subtree"}
             found += [f"{node.lineno}: {name}" for name in names]
     return found
 

@@ -7,7 +7,7 @@ import itertools
 import random
 
 import polars
-from topolane.report import Run
+from topolane.report import ReportedRun
 
 SCHEMA = {
     "link": polars.Int64,
@@ -49,7 +49,9 @@ def links_of(
     return polars.DataFrame(rows, schema=SCHEMA, orient="row")
 
 
-def on_network(run: Run, links: polars.DataFrame, *, slowed: bool = True, seed: int = 2) -> Run:
+def on_network(
+    run: ReportedRun, links: polars.DataFrame, *, slowed: bool = True, seed: int = 2
+) -> ReportedRun:
     """`run` with its jobs of several nodes slowed down, or not, and these links."""
     draw = random.Random(seed)
     nodes = run.jobs["requested_number_of_resources"].to_list()

@@ -12,7 +12,7 @@ from collections import Counter
 from math import prod
 
 import polars
-from topolane.report import MachinePicture, Run
+from topolane.report import MachinePicture, ReportedRun
 from topolane.report.bins import size_bins
 from topolane.report.data import JOB_COLUMNS
 
@@ -93,7 +93,7 @@ def make_run(
     speed: float = 1.0,
     every: float = 260.0,
     **names: str,
-) -> Run:
+) -> ReportedRun:
     """A run of `count` random jobs; `speed` multiplies the run times of jobs over four nodes."""
     machine = prod(tree)
     draw, free, waiting, running, rows = random.Random(seed), set(range(machine)), [], [], []
@@ -134,7 +134,7 @@ def row(
     )  # fmt: skip
 
 
-def finish(label: str, jobs: polars.DataFrame, machine: int, leaf: int, names: dict[str, str]) -> Run:
+def finish(label: str, jobs: polars.DataFrame, machine: int, leaf: int, names: dict[str, str]) -> ReportedRun:
     """The minute samples and the summary that belong to `jobs`."""
     size = "requested_number_of_resources"
     end = jobs["finish_time"].max() or 0.0
@@ -185,10 +185,10 @@ def finish(label: str, jobs: polars.DataFrame, machine: int, leaf: int, names: d
         "workload": "synthetic",
         "machine": "cab",
     } | names
-    return Run(label=label, jobs=jobs, utilization=utilization, summary=summary, **text)
+    return ReportedRun(label=label, jobs=jobs, utilization=utilization, summary=summary, **text)
 
 
-def without_jobs(label: str = "nothing") -> Run:
+def without_jobs(label: str = "nothing") -> ReportedRun:
     """A run of an empty workload."""
     return finish(label, polars.DataFrame(schema=NUMBERS), prod(TREE), TREE[0], {})
 

@@ -17,12 +17,12 @@ from matplotlib.textpath import text_to_path
 from schedules import make_run, picture
 from topolane.report import write_report
 from topolane.report.axes import Guide
-from topolane.report.chart import Entry, Figure
+from topolane.report.chart import Figure, LegendEntry
 from topolane.report.figures import job_sizes, nodes_in_use, wait_by_size, wait_cdf, wait_change
 from topolane.report.lettering import width_of
-from topolane.report.marks import Clip, Shape, Text
+from topolane.report.marks import Clip, Outline, Text
 from topolane.report.png import to_png
-from topolane.report.scale import Scale, decades, linear, round_values, times
+from topolane.report.scale import AxisScale, decades, linear, round_values, times
 from topolane.report.svg import to_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -75,12 +75,12 @@ def test_what_is_written_is_what_is_drawn(widths):
     drawn = Figure(5.0, 3.0)
     (axes,) = drawn.grid(1)
     axes.shown = False
-    axes.x, axes.y = Scale(0.0, 100.0), Scale(0.0, 50.0)
+    axes.x, axes.y = AxisScale(0.0, 100.0), AxisScale(0.0, 50.0)
     for job, colour in enumerate(["#0072b2", "#0072b2", "#e69f00", "#0072b2"]):
         at = [(job + 11.3 * place, job + 0.7 * place) for place in range(len(widths))]
         axes.boxes([(x, x + width, y, y + 0.4) for (x, y), width in zip(at, widths)], colour, f"job-{job}")
     axes.strokes([[(1.0, 2.0), (30.5, 40.25)], [(0.3, 0.2), (0.1, 0.9)]], RED, 0.5)
-    shapes = [mark for mark in drawn.marks() if isinstance(mark, Shape)]
+    shapes = [mark for mark in drawn.marks() if isinstance(mark, Outline)]
     _, *found = written(to_svg(drawn))  # the first is the ground
     assert [(gid, colour) for gid, colour, _ in found] == [
         (shape.gid, shape.fill or shape.stroke) for shape in shapes
@@ -119,7 +119,7 @@ def test_a_scale_of_decades_is_linear_up_to_a_minute():
     signed, _ = decades(36000.0, room=1.0, gap=0.1, signed=True)
     assert signed.share(-600.0) == pytest.approx(1.0 - signed.share(600.0))
     assert times(7200.0) == (
-        Scale(0.0, 7200.0, [(i * 1800.0, t) for i, t in enumerate(("0", "0.5", "1", "1.5", "2"))]),
+        AxisScale(0.0, 7200.0, [(i * 1800.0, t) for i, t in enumerate(("0", "0.5", "1", "1.5", "2"))]),
         "hours",
     )
 
@@ -179,7 +179,7 @@ def test_a_legend_takes_as_many_columns_as_fit():
     for name, columns in (("short", 4), ("a name of thirty-eight letters, about", 2), ("x" * 200, 1)):
         drawn = Figure(6.0, 2.0)
         drawn.grid(1)
-        drawn.legend([Entry(name, RED) for _ in range(4)], 4, above=True)
+        drawn.legend([LegendEntry(name, RED) for _ in range(4)], 4, above=True)
         assert drawn.entry_columns == columns
 
 

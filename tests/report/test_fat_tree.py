@@ -8,7 +8,7 @@ import polars
 import pytest
 from schedules import NUMBERS, finish, picture
 from topolane.moment import MOVE_COLUMNS, intervals
-from topolane.report import Group, MachinePicture
+from topolane.report import MachinePicture, Subtree
 from topolane.report.bins import bin_label, size_bins
 from topolane.report.fat_tree import held
 from topolane.report.figures.fat_tree import _uplinks
@@ -107,11 +107,13 @@ def test_what_is_not_an_interval(text):
 
 def test_a_picture_is_checked():
     with pytest.raises(ValueError, match="does not begin at node 3"):
-        MachinePicture(6, [[Group("a", 0, 3), Group("b", 4, 6)]])
+        MachinePicture(6, [[Subtree("a", 0, 3), Subtree("b", 4, 6)]])
     with pytest.raises(ValueError, match="ends at node 3 of 6"):
-        MachinePicture(6, [[Group("a", 0, 3)]])
+        MachinePicture(6, [[Subtree("a", 0, 3)]])
     with pytest.raises(ValueError, match="splits a group"):
-        MachinePicture(4, [[Group("a", 0, 3), Group("b", 3, 4)], [Group("p", 0, 2), Group("q", 2, 4)]])
+        MachinePicture(
+            4, [[Subtree("a", 0, 3), Subtree("b", 3, 4)], [Subtree("p", 0, 2), Subtree("q", 2, 4)]]
+        )
 
 
 def test_uneven_groups_have_places():
@@ -119,9 +121,9 @@ def test_uneven_groups_have_places():
     uneven = MachinePicture(
         6,
         [
-            [Group("a", 0, 3), Group("b", 3, 4), Group("c", 4, 6)],
-            [Group("p", 0, 4), Group("q", 4, 6)],
-            [Group("all", 0, 6)],
+            [Subtree("a", 0, 3), Subtree("b", 3, 4), Subtree("c", 4, 6)],
+            [Subtree("p", 0, 4), Subtree("q", 4, 6)],
+            [Subtree("all", 0, 6)],
         ],
     )
     layout = lay_out(uneven)

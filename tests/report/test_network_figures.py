@@ -10,11 +10,11 @@ import polars
 import pytest
 from networks import links_of, on_network
 from schedules import finish, make_run, picture, without_jobs
-from topolane.report import Run, write_report
+from topolane.report import ReportedRun, write_report
 from topolane.report.contention_words import bought_back
 from topolane.report.data import distinct
 from topolane.report.figures import contention, contention_by_pattern, contention_by_size, link_heat
-from topolane.report.heat import Scale, most_loaded
+from topolane.report.heat import HeatScale, most_loaded
 from topolane.report.link_cells import strips_of, with_ports
 from topolane.report.style import HEAT, IDLE
 
@@ -24,7 +24,7 @@ SIZE = "requested_number_of_resources"
 
 
 @pytest.fixture(scope="module")
-def three() -> list[Run]:
+def three() -> list[ReportedRun]:
     """First fit without a network and on one, and isolated on it."""
     links = links_of(TREE, PARENTS, CABLES, missing=MISSING)
     plain = make_run("first-fit", tree=TREE, count=120, every=60.0)
@@ -34,7 +34,7 @@ def three() -> list[Run]:
     return [alone, on_network(plain, links), on_network(apart, links, slowed=False)]
 
 
-def drawn(links: polars.DataFrame, tree: tuple[int, ...], scale: Scale):
+def drawn(links: polars.DataFrame, tree: tuple[int, ...], scale: HeatScale):
     """The boxes of the first row of the picture with their colours: (left, right, low, high, colour)."""
     run = on_network(make_run(tree=tree, count=20), links)
     plot = link_heat.draw(run, picture(tree), scale, 1)
@@ -72,7 +72,7 @@ def test_every_link_has_its_colour_in_its_place(tree, parents, cables, missing):
     whole = links_of(tree, parents, cables)
     links = links_of(tree, parents, cables, missing=missing)
     links = links.join(whole.select("link", "direction"), on=["link", "direction"], how="inner")
-    scale = Scale(0.04)
+    scale = HeatScale(0.04)
     boxes = drawn(links, tree, scale)
     layout, strips = strips_of(with_ports(links), picture(tree))
     loads = {
@@ -102,13 +102,13 @@ def test_every_link_has_its_colour_in_its_place(tree, parents, cables, missing):
 def test_all_runs_have_the_same_classes_and_hold_every_load():
     weak, strong = (links_of(TREE, PARENTS, CABLES, most=most) for most in (0.02, 0.9))
     runs = [on_network(make_run(count=5, tree=TREE), links) for links in (weak, strong)]
-    scale = Scale.of(runs)
-    assert scale == Scale.of(runs[::-1]) != Scale.of(runs[:1])
+    scale = HeatScale.of(runs)
+    assert scale == HeatScale.of(runs[::-1]) != HeatScale.of(runs[:1])
     assert scale.step * len(HEAT) >= strong["mean_load"].max() > scale.step * 5
     loads = polars.DataFrame({"mean_load": [0.0, 1e-6, scale.step, scale.step + 1e-6, 8 * scale.step]})
     assert loads.select(scale.classes()).to_series().to_list() == [0, 1, 1, 2, 8]
     idle = on_network(make_run(count=5, tree=TREE), weak.with_columns(mean_load=polars.lit(0.0)))
-    assert Scale.of([idle]).step > 0
+    assert HeatScale.of([idle]).step > 0
 
 
 def test_the_most_loaded_links_are_named():
@@ -135,7 +135,9 @@ def test_links_between_sites_are_named_too():
     )  # fmt: skip
     run = on_network(make_run(count=5, tree=TREE), polars.concat([links, wan]))
     assert most_loaded(run, picture(TREE))[0] == ["link 999", "between sites", "up", "50.00 %"]
-    assert "site to site 50.00 % / 50.00 %" in link_heat.draw(run, picture(TREE), Scale.of([run]), 1).words
+    assert (
+        "site to site 50.00 % / 50.00 %" in link_heat.draw(run, picture(TREE), HeatScale.of([run]), 1).words
+    )
 
 
 def texts(values: polars.Series) -> list[str]:

@@ -12,7 +12,7 @@ from gpu_runs import gpu_run, racks
 from schedules import finish
 from topolane import _engine
 from topolane.moment import MOVE_COLUMNS, running_at
-from topolane.report import Group, MachinePicture, write_report
+from topolane.report import MachinePicture, Subtree, write_report
 from topolane.report.figures import racks as figure
 from topolane.report.gpus import common_moment, gpu_state, racks_of, smallest
 from topolane.report.holders import held_by
@@ -165,7 +165,7 @@ def test_a_job_that_moved_has_its_gpus_where_it_was_then():
 
 def test_racks_are_domains_and_what_is_left_of_leaves():
     """Nodes in no domain stand by leaf, and every node stands in one rack."""
-    levels = [[Group("a", 0, 4), Group("b", 4, 6)], [Group("all", 0, 6)]]
+    levels = [[Subtree("a", 0, 4), Subtree("b", 4, 6)], [Subtree("all", 0, 6)]]
     picture = MachinePicture(6, levels, [("d", [1, 4])], [{"gpu": 1}] * 6)
     assert [(rack.name, list(rack.nodes)) for rack in racks_of(picture)] == [
         ("a", [0, 2, 3]),
@@ -222,7 +222,7 @@ def test_all_runs_show_the_minute_at_which_the_emptiest_is_fullest():
 
 def test_holders_of_links_know_domains():
     """A job inside one domain crosses nothing, even over several leaves; one that leaves it crosses as without domains."""
-    levels = [[Group(str(leaf), 2 * leaf, 2 * leaf + 2) for leaf in range(4)], [Group("all", 0, 8)]]
+    levels = [[Subtree(str(leaf), 2 * leaf, 2 * leaf + 2) for leaf in range(4)], [Subtree("all", 0, 8)]]
     inside, beyond = {1: [(0, 4)]}, {1: [(0, 5)]}
     plain = MachinePicture(8, levels)
     with_domain = MachinePicture(8, levels, [("d", range(4))])

@@ -12,7 +12,7 @@ from schedules import make_run, picture
 from topolane.report import MachinePicture
 from topolane.report.figures import link_heat
 from topolane.report.figures.fat_tree import tree, words
-from topolane.report.heat import Scale
+from topolane.report.heat import HeatScale
 from topolane.report.holders import held_by
 from topolane.report.rail_lines import colour
 from topolane.report.style import FAINT, SHARED
@@ -74,7 +74,7 @@ def test_loads_have_their_rails_beneath():
     sizes = (4, 3, 2)
     shape = dataclasses.replace(picture(sizes), rails=(2, 1, 1))
     run = on_network(make_run(tree=sizes, count=20), links_of(sizes, (2, 2, 2), (1, 1, 1)))
-    axes = link_heat.draw(run, shape, Scale(0.04), 1).figure.axes[0]
+    axes = link_heat.draw(run, shape, HeatScale(0.04), 1).figure.axes[0]
     lines = {shape.gid: shape for shape in axes.items if (shape.gid or "").startswith("rail-")}
     assert set(lines) == {"rail-1-0", "rail-1-1"}
     first, second = (

@@ -7,10 +7,10 @@ import dataclasses
 
 import pytest
 from gpu_runs import gpu_run, racks
-from topolane.report import Run, write_report
+from topolane.report import ReportedRun, write_report
 from topolane.report.axes import Axes
 from topolane.report.figures import room, stranded
-from topolane.report.marks import Shape
+from topolane.report.marks import Outline
 from topolane.report.room import place_of, sizes
 
 LEVELS = ["node", "domain", "segments", "leaf", "site"]
@@ -31,7 +31,7 @@ FAILURES = {"failures": 9, "interruptions": 8, "absorbed": 6, "node_seconds_lost
 
 
 @pytest.fixture
-def two() -> list[Run]:
+def two() -> list[ReportedRun]:
     """A run with failures and one without, that has room for larger jobs."""
     run = gpu_run(("0-3", "", ""))
     more = copy.deepcopy(ROOM)
@@ -47,7 +47,7 @@ def test_sizes_are_those_that_fitted_and_their_places_the_closest(two):
 
 def heights(axes: Axes) -> list[list[float]]:
     """The values of each line."""
-    lines = (item.lines[0] for item in axes.items if isinstance(item, Shape))
+    lines = (item.lines[0] for item in axes.items if isinstance(item, Outline))
     return [[y for _, y in line] for line in lines]
 
 

@@ -100,12 +100,12 @@ def show(
 def _drawn(cloud: Cloud, group: ServerGroup | None) -> str:
     """The tree with all groups, or one, as SVG."""
     from topolane.nova.overview import nodes_of
-    from topolane.report.live_tree import Holder, svg
+    from topolane.report.live_tree import DrawnHolder, svg
 
     shown = [group] if group is not None else cloud.groups
     names = {index: shown[index].name for index in range(len(shown))}
     holders = {
-        index: Holder(nodes, names[index], f"group {names[index]}")
+        index: DrawnHolder(nodes, names[index], f"group {names[index]}")
         for index, nodes in nodes_of(cloud, shown).items()
     }
     closed = frozenset(node for host, node in cloud.topology.node_of.items() if host in cloud.closed)

@@ -110,7 +110,7 @@ def _look(settings: Settings, svg: str | None) -> SlurmStatus:
 def _draw(look: Inspection, file: str) -> None:
     from topolane._engine import InputError
     from topolane.cluster.links import Links
-    from topolane.report.live_tree import Holder, svg
+    from topolane.report.live_tree import DrawnHolder, svg
     from topolane.slurm.view import view
     from topolane.units import clean, clock, plural
 
@@ -122,7 +122,7 @@ def _draw(look: Inspection, file: str) -> None:
     holders = {}
     for job in (job for job in seen.running if job.nodes):
         tip = f"job {job.name} {clean(job.title)} of {clean(job.user)}: {plural(len(job.nodes), 'node')}, {job.hosts}"
-        holders[job.id] = Holder(job.nodes, f"job {job.name}", tip)
+        holders[job.id] = DrawnHolder(job.nodes, f"job {job.name}", tip)
     apart = Links(look.machine, seen).apart
     title = f"{clock(look.time, 0)}: "
     write_text(file, svg(look.machine, holders, closed=look.closed, apart=apart, title=title), "--svg")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .data import Group, MachinePicture, Run
+from .data import MachinePicture, ReportedRun, Subtree
 
 if TYPE_CHECKING:
     import os
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
     from topolane.baseline import Baseline
 
-__all__ = ["Group", "MachinePicture", "Run", "write_report"]
+__all__ = ["MachinePicture", "ReportedRun", "Subtree", "write_report"]
 
 
 def write_report(
     directory: str | os.PathLike[str],
-    runs: Sequence[Run],
+    runs: Sequence[ReportedRun],
     picture: MachinePicture,
     *,
     at: float | None = None,

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from .lettering import width_of
-from .marks import Box, Clip, Dot, Mark, Point, Shape, Text, corners
-from .scale import Scale
+from .marks import Box, Clip, Dot, Mark, Outline, Point, Text, corners
+from .scale import AxisScale
 from .style import FAINT, INK, MUTED
 
 LINE = 1.2  # line height, as a multiple of the font size
@@ -78,8 +78,8 @@ class Guide:
 class Axes:
     """Two scales and the items drawn between them, given in values of the scales."""
 
-    x: Scale = field(default_factory=Scale)
-    y: Scale = field(default_factory=Scale)
+    x: AxisScale = field(default_factory=AxisScale)
+    y: AxisScale = field(default_factory=AxisScale)
     title: str = ""
     x_name: str = ""
     y_name: str = ""
@@ -92,7 +92,7 @@ class Axes:
     above: float = ABOVE_AXES
     """Distance from the axes to their title, in points."""
     x_size: float = TICK_SIZE
-    items: list[Shape | Spot | Guide] = field(default_factory=list)
+    items: list[Outline | Spot | Guide] = field(default_factory=list)
     labels: list[Label] = field(default_factory=list)
 
     def bars(
@@ -109,7 +109,7 @@ class Axes:
 
     def boxes(self, boxes: Sequence[Box], colour: str, gid: str | None = None, opacity: float = 1.0) -> None:
         """Adds rectangles of one colour."""
-        self.items.append(Shape(corners(boxes), fill=colour, opacity=opacity, closed=True, gid=gid))
+        self.items.append(Outline(corners(boxes), fill=colour, opacity=opacity, closed=True, gid=gid))
 
     def strokes(
         self,
@@ -123,7 +123,7 @@ class Axes:
         """Adds many lines of one look as one shape, because a large machine has thousands of lines."""
         if lines:
             self.items.append(
-                Shape(lines, None, colour, width, opacity=opacity, round_ends=round_ends, gid=gid)
+                Outline(lines, None, colour, width, opacity=opacity, round_ends=round_ends, gid=gid)
             )
 
     def line(
@@ -136,7 +136,7 @@ class Axes:
     ) -> None:
         """Adds a line through points, without the parts outside the axes."""
         if points:
-            self.items.append(Shape([points], None, colour, width, dash, opacity, clipped=True))
+            self.items.append(Outline([points], None, colour, width, dash, opacity, clipped=True))
 
     def text(self, x: float, y: float, text: str, **looks: float | str | bool | Point) -> None:
         """Adds a text; `looks` are the other fields of `Label`."""
@@ -186,7 +186,7 @@ def marks_on(axes: Axes, box: Box) -> Iterator[Mark]:
         elif isinstance(item, Guide):
             at = across(item.value) if item.upright else down(item.value)
             ends = [(at, top), (at, bottom)] if item.upright else [(left, at), (right, at)]
-            yield Shape([ends], None, item.colour, item.width, item.dash)
+            yield Outline([ends], None, item.colour, item.width, item.dash)
         else:
             lines = [[(across(x), down(y)) for x, y in line] for line in item.lines]
             placed = dataclasses.replace(item, lines=lines)
@@ -213,11 +213,11 @@ def _lines_of(label: Label, x: float, y: float) -> Iterator[Text]:
         )
 
 
-def spot_at(spot: Spot, x: float, y: float) -> Dot | Shape:
+def spot_at(spot: Spot, x: float, y: float) -> Dot | Outline:
     if not spot.marker:
         return Dot(x, y, spot.radius, spot.fill, spot.stroke)
     outline = [(x + spot.radius * dx, y + spot.radius * dy) for dx, dy in MARKERS[spot.marker]]
-    return Shape([outline], spot.fill, closed=True)
+    return Outline([outline], spot.fill, closed=True)
 
 
 def _frame(axes: Axes, box: Box) -> Iterator[Mark]:
@@ -233,8 +233,8 @@ def _frame(axes: Axes, box: Box) -> Iterator[Mark]:
         between += [[(left, y), (right, y)] for y, _ in upward]
         frame += [[(left - TICK, y), (left, y)] for y, _ in upward] if axes.has_y_labels else []
     if between:
-        yield Shape(between, None, FAINT, 0.6)
-    yield Shape(frame, None, MUTED, 0.7)
+        yield Outline(between, None, FAINT, 0.6)
+    yield Outline(frame, None, MUTED, 0.7)
     foot = bottom
     if axes.has_x_labels and across:
         foot += TICK + PAD + LINE * axes.x_size

@@ -12,7 +12,7 @@ from itertools import accumulate
 
 from .axes import BASELINE, LINE, SIZE, Axes, Spot, marks_on, room_around, spot_at
 from .lettering import width_of
-from .marks import Box, Mark, Shape, Text, corners
+from .marks import Box, Mark, Outline, Text, corners
 
 INCH = 72.0  # in points
 EDGE = 3.0  # margin around the figure, in points
@@ -20,7 +20,7 @@ GAP = 9.0  # distance between neighbours, in points
 
 
 @dataclass(frozen=True)
-class Entry:
+class LegendEntry:
     """An entry of a legend: a line sample if it has a width, otherwise an area sample."""
 
     label: str
@@ -40,7 +40,7 @@ class Figure:
         self.axes: list[Axes] = []
         self.columns = 1
         self.heights: list[float] = []
-        self.entries: list[Entry] = []
+        self.entries: list[LegendEntry] = []
         self.entries_above, self.entry_columns, self.entry_size = True, 1, SIZE
 
     def grid(self, rows: int, columns: int = 1, heights: Sequence[float] = ()) -> list[Axes]:
@@ -49,7 +49,9 @@ class Figure:
         self.axes = [Axes() for _ in range(rows * columns)]
         return self.axes
 
-    def legend(self, entries: Sequence[Entry], columns: int, *, above: bool, size: float = SIZE) -> None:
+    def legend(
+        self, entries: Sequence[LegendEntry], columns: int, *, above: bool, size: float = SIZE
+    ) -> None:
         """Adds a legend above or below the axes. It gets fewer columns than `columns` if these do not fit."""
         self.entries, self.entries_above, self.entry_size = list(entries), above, size
         for number in range(min(columns, len(entries)), 0, -1):
@@ -113,10 +115,10 @@ class Figure:
             line, column = divmod(number, self.entry_columns)
             x, y = starts[column], top + size * (0.9 + 1.5 * line)
             if entry.width:
-                yield Shape([[(x, y), (x + 1.7 * size, y)]], None, entry.colour, entry.width, entry.dash)
+                yield Outline([[(x, y), (x + 1.7 * size, y)]], None, entry.colour, entry.width, entry.dash)
             else:
                 box = (x, x + 1.7 * size, y - 0.35 * size, y + 0.35 * size)
-                yield Shape(corners([box]), fill=entry.colour, closed=True)
+                yield Outline(corners([box]), fill=entry.colour, closed=True)
             if entry.marker is not None:
                 yield spot_at(Spot(0, 0, 2.2, entry.colour, entry.colour, entry.marker), x + 0.85 * size, y)
             yield Text(x + 2.2 * size, y + BASELINE["centre"] * size, entry.label, size)

@@ -7,7 +7,7 @@ from typing import Any
 
 from topolane.units import duration, percent
 
-from .data import Run
+from .data import ReportedRun
 
 WORDS = (
     "No speed-up is assumed in these runs: jobs slow each other down where their traffic meets. A job's "
@@ -20,7 +20,7 @@ WORDS = (
 )
 
 
-def words(runs: Sequence[Run]) -> str:
+def words(runs: Sequence[ReportedRun]) -> str:
     """The meaning of the figures, and the assumptions about these runs."""
     settings = sorted(
         f"{one['model']} over {one['routing']} routes with f = {one['communication']}"
@@ -31,12 +31,12 @@ def words(runs: Sequence[Run]) -> str:
     return f"{WORDS} The model here: {'; '.join(settings)}." if settings else WORDS
 
 
-def _setting(run: Run) -> dict[str, Any]:
+def _setting(run: ReportedRun) -> dict[str, Any]:
     known = run.summary.get("contention") or {}
     return {name: known.get(name, "?") for name in ("model", "routing", "communication")}
 
 
-def bought_back(runs: Sequence[Run]) -> list[str]:
+def bought_back(runs: Sequence[ReportedRun]) -> list[str]:
     """One or two sentences for each isolating run: its cost and its saving compared with its reference run."""
     from topolane._engine import InputError
     from topolane.sweep import shares_bought_back

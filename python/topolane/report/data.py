@@ -50,7 +50,7 @@ UTILIZATION_COLUMNS = ("time", "busy_nodes", "waiting_jobs", "utilization")  # o
 
 
 @dataclass(frozen=True)
-class Run:
+class ReportedRun:
     """One workload on one machine under one policy, queue and scenario.
 
     `summary` holds: nodes, jobs, mean_wait, median_wait, p95_wait, wait_by_size (a list of low,
@@ -101,10 +101,10 @@ class Run:
         }
 
 
-def distinct(runs: Sequence[Any]) -> list[Run]:
+def distinct(runs: Sequence[Any]) -> list[ReportedRun]:
     """The runs with distinct labels: to equal labels the queue and, if needed, more is added.
 
-    A run may be any object with the attributes of a `Run`; attributes that have a default may be missing.
+    A run may be any object with the attributes of a `ReportedRun`; attributes that have a default may be missing.
     """
     own = [_own(run) for run in runs]
     of_network = ("network",) if any(run.network for run in own) else ()
@@ -123,12 +123,12 @@ def distinct(runs: Sequence[Any]) -> list[Run]:
     return own
 
 
-def _own(run: Any) -> Run:
+def _own(run: Any) -> ReportedRun:
     given = {}
-    for each in fields(Run):
+    for each in fields(ReportedRun):
         if each.default is MISSING or hasattr(run, each.name):
             given[each.name] = getattr(run, each.name)  # the AttributeError names the missing attribute
-    return Run(**given)
+    return ReportedRun(**given)
 
 
 def finite(value: Any) -> float | None:
@@ -140,7 +140,7 @@ def finite(value: Any) -> float | None:
 
 
 @dataclass(frozen=True)
-class Group:
+class Subtree:
     """A subtree: the nodes from `start` up to, but without, `end`."""
 
     name: str
@@ -160,7 +160,7 @@ class MachinePicture:
     """
 
     nodes: int
-    levels: Sequence[Sequence[Group]]
+    levels: Sequence[Sequence[Subtree]]
     domains: Sequence[tuple[str, Sequence[int]]] = ()
     """Name and nodes of each domain. A node is in at most one domain."""
     resources: Sequence[Mapping[str, int]] = ()
@@ -197,14 +197,16 @@ class MachinePicture:
         for depth, count in enumerate(children):
             size *= count
             name = names[depth] if depth < len(names) else f"level {depth + 1} group"
-            levels.append([Group(f"{name} {i}", i * size, (i + 1) * size) for i in range(nodes // size)])
+            levels.append([Subtree(f"{name} {i}", i * size, (i + 1) * size) for i in range(nodes // size)])
         return cls(nodes, levels)
 
     @classmethod
     def of(cls, machine: Machine) -> MachinePicture:
         """The tree of a machine."""
         levels = range(1, machine.depth + 1)
-        groups = [[Group(name, start, end) for start, end, name in machine.groups(level)] for level in levels]
+        groups = [
+            [Subtree(name, start, end) for start, end, name in machine.groups(level)] for level in levels
+        ]
         has_gpus = "gpu" in machine.resources
         return cls(
             machine.nodes,

@@ -6,11 +6,11 @@ import polars
 
 from topolane.moment import busiest, running_at
 
-from .data import MachinePicture, Run
+from .data import MachinePicture, ReportedRun
 from .holders import Held, held_by
 
 
-def held(run: Run, picture: MachinePicture, at: float | None) -> Held:
+def held(run: ReportedRun, picture: MachinePicture, at: float | None) -> Held:
     """The jobs on their nodes at `at`, or at the busiest minute."""
     time = busiest(run.utilization) if at is None else at
     nodes = {job.job: job.nodes for job in running_at(time, run.jobs, run.moves)}

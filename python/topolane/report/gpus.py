@@ -9,7 +9,7 @@ import polars
 
 from topolane.moment import Running, busiest, running_at, share_of
 
-from .data import MachinePicture, Run
+from .data import MachinePicture, ReportedRun
 from .holders import colours
 
 DUST = 1e-9
@@ -68,7 +68,7 @@ def racks_of(picture: MachinePicture) -> list[Rack]:
     return sorted([rack for rack in (*racks, *alone) if rack.nodes], key=lambda rack: rack.nodes[0])
 
 
-def common_moment(runs: Sequence[Run]) -> float:
+def common_moment(runs: Sequence[ReportedRun]) -> float:
     """The first minute at which the utilisation of the least used run is highest, so that all runs show the
     same time; 0 without such a minute.
     """
@@ -82,7 +82,7 @@ def common_moment(runs: Sequence[Run]) -> float:
     return 0.0 if least is None else busiest(least)
 
 
-def gpu_state(run: Run, picture: MachinePicture, time: float) -> GpuState:
+def gpu_state(run: ReportedRun, picture: MachinePicture, time: float) -> GpuState:
     """The GPUs of `run` at `time`, in seconds since the epoch."""
     running = running_at(time, run.jobs, run.moves)
     for job in running:
@@ -183,7 +183,7 @@ def _stranded(gpus: Sequence[Gpu], left: Mapping[str, float], least: Mapping[str
     return found
 
 
-def _failed(run: Run, time: float) -> frozenset[int]:
+def _failed(run: ReportedRun, time: float) -> frozenset[int]:
     if run.failures is None:
         return frozenset()
     until = polars.col("until").cast(polars.Float64, strict=False).fill_null(float("inf"))

@@ -22,7 +22,7 @@ NICE = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 LISTED = 5
 
 
-class Loaded(Protocol):
+class WithLinkLoads(Protocol):
     """An object with link loads, such as a run."""
 
     @property
@@ -35,13 +35,13 @@ class Loaded(Protocol):
 
 
 @dataclass(frozen=True)
-class Scale:
+class HeatScale:
     """Load classes of width `step`: class 0 for no traffic, class 1 for more than 0 up to `step`, and so on."""
 
     step: float
 
     @classmethod
-    def of(cls, runs: Sequence[Loaded]) -> Scale:
+    def of(cls, runs: Sequence[WithLinkLoads]) -> HeatScale:
         """The smallest round step with which the classes cover every link of every run."""
         most = max(
             (run.links["mean_load"].max() or 0.0 for run in runs if run.links is not None), default=0.0
@@ -70,7 +70,7 @@ def level_words(picture: MachinePicture, level: int) -> str:
     return f"{lower} to {'core' if is_top else picture.level_name(level)}"
 
 
-def by_level(run: Loaded, picture: MachinePicture) -> list[tuple[str, float, float]]:
+def by_level(run: WithLinkLoads, picture: MachinePicture) -> list[tuple[str, float, float]]:
     """For each level, from the nodes up: the ends of its links, their mean load and the highest load."""
     loads = run.links.group_by("level").agg(
         polars.col("mean_load").mean().alias("mean"), polars.col("mean_load").max().alias("most")
@@ -80,7 +80,7 @@ def by_level(run: Loaded, picture: MachinePicture) -> list[tuple[str, float, flo
     return found + ([("site to site", *rows["wan"])] if "wan" in rows else [])
 
 
-def most_loaded(run: Loaded, picture: MachinePicture) -> list[list[str]]:
+def most_loaded(run: WithLinkLoads, picture: MachinePicture) -> list[list[str]]:
     """The most loaded links, one row each: name, destination, direction and load."""
     shape = _widths(run.links)
     order = run.links.sort("mean_load", "link", "direction", descending=[True, False, True])

@@ -13,7 +13,7 @@ import numpy
 import polars
 
 from .data import MachinePicture
-from .tree_layout import Layout, Row, lay_out
+from .tree_layout import TreeLayout, TreeRow, lay_out
 
 HALF = 0.42  # half of the width of a leaf's column, in leaves
 WIDEST = 3.0  # largest column width of a switch above the leaves, in leaves
@@ -33,7 +33,7 @@ class Strip:
     high: float
 
 
-def strips_of(links: polars.DataFrame, picture: MachinePicture) -> tuple[Layout, list[Strip]]:
+def strips_of(links: polars.DataFrame, picture: MachinePicture) -> tuple[TreeLayout, list[Strip]]:
     """The layout with space for the links of every level, and the strip of each level; level 0 has the nodes'
     links.
     """
@@ -63,7 +63,12 @@ def with_ports(links: polars.DataFrame) -> polars.DataFrame:
 
 
 def cells(
-    links: polars.DataFrame, level: int, strip: Strip, layout: Layout, row: Row, picture: MachinePicture
+    links: polars.DataFrame,
+    level: int,
+    strip: Strip,
+    layout: TreeLayout,
+    row: TreeRow,
+    picture: MachinePicture,
 ) -> dict[int, Boxes]:
     """The cells of a level within a row, by load class. Adjacent cells of one class form one box."""
     own = links.filter(polars.col("level") == level)

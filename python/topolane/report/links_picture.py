@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Loaded:
+class LoadedLinks:
     """Links with loads, in the form that the picture of a run's links takes."""
 
     label: str
@@ -34,12 +34,12 @@ def check_name(out: str) -> None:
 def draw(machine: Machine, links: polars.DataFrame, out: str, title: str) -> None:
     """Draws the links of a machine into an .svg or .png. Raises InputError if the file cannot be written."""
     from .figures import link_heat
-    from .heat import Scale
+    from .heat import HeatScale
     from .svg import to_svg
 
     check_name(out)
-    loaded = Loaded(title, links)
-    plot = link_heat.draw(loaded, MachinePicture.of(machine), Scale.of([loaded]), 1)
+    loaded = LoadedLinks(title, links)
+    plot = link_heat.draw(loaded, MachinePicture.of(machine), HeatScale.of([loaded]), 1)
     plot.figure.title = f"{title}\n{plot.words}"
     if out.lower().endswith(".svg"):
         files.write(out, to_svg(plot.figure, plot.tips), "--picture")

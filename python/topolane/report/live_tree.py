@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Holder:
+class DrawnHolder:
     """The nodes of a job or of a group of servers."""
 
     nodes: Sequence[int]
@@ -27,7 +27,7 @@ class Holder:
 
 def svg(
     machine: Machine,
-    holders: Mapping[int, Holder],
+    holders: Mapping[int, DrawnHolder],
     *,
     closed: frozenset[int] = frozenset(),
     apart: frozenset[int] = frozenset(),

@@ -13,7 +13,7 @@ Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
-class Shape:
+class Outline:
     """Lines of one look; areas if `closed`."""
 
     lines: Sequence[Sequence[Point]]
@@ -60,10 +60,10 @@ class Clip:
     """Marks that are drawn only within a box of the figure."""
 
     box: Box
-    marks: Sequence[Shape]
+    marks: Sequence[Outline]
 
 
-Mark = Shape | Dot | Text | Clip
+Mark = Outline | Dot | Text | Clip
 
 
 def corners(boxes: Iterable[Box]) -> list[list[Point]]:

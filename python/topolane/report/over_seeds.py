@@ -10,7 +10,7 @@ from topolane.units import HOUR, count
 
 from .figures import wait_over_seeds
 from .page import Cell, Section, render_rows
-from .write import Folder, section
+from .write import FigureFolder, section
 
 COLUMNS = (
     ("Load", "load of the machine to which submissions are scaled"),
@@ -27,7 +27,7 @@ COLUMNS = (
 
 def write(directory: Path, heading: str, runs: int, rows: Sequence[Row], notes: Sequence[str]) -> None:
     """Write `report.html` and its figure into a directory that has neither of them."""
-    folder = Folder(directory / "figures", png=False)
+    folder = FigureFolder(directory / "figures", png=False)
     folder.path.mkdir()
     sections: list[Section] = [
         section(wait_over_seeds.NAME, wait_over_seeds.TITLE, [wait_over_seeds.draw(rows)], folder)

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from topolane.sweep.seeds import Row
 from topolane.units import HOUR, NOTHING, clean, count, decimal, duration, percent, plural, span
 
-from .data import MachinePicture, Run, finite
+from .data import MachinePicture, ReportedRun, finite
 from .style import HEAT_THEME, THEME
 
 
@@ -48,23 +48,23 @@ class Cell:
     best: bool = False
 
 
-def _refused_though_free(run: Run) -> float | None:
+def _refused_though_free(run: ReportedRun) -> float | None:
     return finite((run.summary.get("fragmentation") or {}).get("seconds"))
 
 
-def _of(key: str) -> Callable[[Run], float | None]:
+def _of(key: str) -> Callable[[ReportedRun], float | None]:
     return lambda run: run.number(key)
 
 
-def _while_waiting(run: Run) -> float | None:
+def _while_waiting(run: ReportedRun) -> float | None:
     return run.number("utilization_while_waiting") or None  # the summary has 0 if no job ever waited
 
 
-def _suffered(key: str) -> Callable[[Run], float | None]:
+def _suffered(key: str) -> Callable[[ReportedRun], float | None]:
     return lambda run: finite((run.summary.get("contention") or {}).get(key))
 
 
-def _hours_lost(run: Run) -> float | None:
+def _hours_lost(run: ReportedRun) -> float | None:
     seconds = _suffered("node_seconds_lost")(run)
     return None if seconds is None else seconds / HOUR
 
@@ -74,7 +74,7 @@ def _times(value: float | None) -> str:
 
 
 # heading, meaning, value, text, and 1 if more is better, -1 if less is better
-Column = tuple[str, str, Callable[[Run], "float | None"], Callable[["float | None"], str], int]
+Column = tuple[str, str, Callable[[ReportedRun], "float | None"], Callable[["float | None"], str], int]
 COLUMNS: tuple[Column, ...] = (
     ("Jobs", "jobs that ran", _of("jobs"), count, 0),
     ("Mean wait", "submission to start", _of("mean_wait"), duration, -1),
@@ -106,7 +106,7 @@ NETWORK_COLUMNS: tuple[Column, ...] = (
 )  # fmt: skip
 
 
-def _other_network_columns(runs: Sequence[Run]) -> tuple[Column, ...]:
+def _other_network_columns(runs: Sequence[ReportedRun]) -> tuple[Column, ...]:
     """Two further columns for each other network of the machine."""
     names = dict.fromkeys(each["name"] for run in runs for each in run.summary.get("networks") or ())
     columns: list[Column] = []
@@ -122,8 +122,8 @@ def _other_network_columns(runs: Sequence[Run]) -> tuple[Column, ...]:
     return tuple(columns)
 
 
-def _on_network(name: str, key: str) -> Callable[[Run], float | None]:
-    def value_of(run: Run) -> float | None:
+def _on_network(name: str, key: str) -> Callable[[ReportedRun], float | None]:
+    def value_of(run: ReportedRun) -> float | None:
         networks = run.summary.get("networks") or ()
         return next((finite(each.get(key)) for each in networks if each["name"] == name), None)
 
@@ -131,7 +131,11 @@ def _on_network(name: str, key: str) -> Callable[[Run], float | None]:
 
 
 def render(
-    runs: Sequence[Run], picture: MachinePicture, sections: Sequence[Section], png: bool, sentence: str = ""
+    runs: Sequence[ReportedRun],
+    picture: MachinePicture,
+    sections: Sequence[Section],
+    png: bool,
+    sentence: str = "",
 ) -> str:
     """The page as HTML; `sentence` is its first line. With `png` the page also links to the PNG files."""
     has_network = any(run.network for run in runs)
@@ -196,7 +200,7 @@ def _colours(theme: dict[str, tuple[str, str]]) -> dict[str, dict[str, str]]:
     }
 
 
-def _what(runs: Sequence[Run], *, has_network: bool) -> str:
+def _what(runs: Sequence[ReportedRun], *, has_network: bool) -> str:
     if len(runs) == 1:
         first = runs[0]
         return f"A Topolane report: the jobs replayed under {first.policy}, {first.queue}, scenario {first.scenario}."
@@ -204,18 +208,18 @@ def _what(runs: Sequence[Run], *, has_network: bool) -> str:
     return f"A Topolane report: the same jobs, replayed under {len(runs)} combinations of policy, {rules}."
 
 
-def _row_words(runs: Sequence[Run]) -> str:
+def _row_words(runs: Sequence[ReportedRun]) -> str:
     several = " The best of each column is bold; a column's heading sorts by it." if len(runs) > 1 else ""
     return f"A row is a run.{several}"
 
 
-def _heading(runs: Sequence[Run]) -> str:
+def _heading(runs: Sequence[ReportedRun]) -> str:
     workloads = ", ".join(dict.fromkeys(run.workload for run in runs))
     machines = ", ".join(dict.fromkeys(run.machine for run in runs))
     return f"{workloads} on {machines}"
 
 
-def _facts(runs: Sequence[Run], picture: MachinePicture) -> list[tuple[str, str]]:
+def _facts(runs: Sequence[ReportedRun], picture: MachinePicture) -> list[tuple[str, str]]:
     first = runs[0]
     levels = [
         f"{len(level):,} {picture.level_name(number)}{'s' if number else ''}"
@@ -236,7 +240,7 @@ def _facts(runs: Sequence[Run], picture: MachinePicture) -> list[tuple[str, str]
     ]
 
 
-def _skipped(runs: Sequence[Run]) -> list[tuple[str, list[tuple[str, str]]]]:
+def _skipped(runs: Sequence[ReportedRun]) -> list[tuple[str, list[tuple[str, str]]]]:
     """The number of skipped jobs by reason; listed by run if runs differ, since a policy may reject jobs for
     good.
     """
@@ -256,7 +260,7 @@ def _skipped(runs: Sequence[Run]) -> list[tuple[str, list[tuple[str, str]]]]:
     return [(name, reasons) for name, reasons in by_run if reasons]
 
 
-def _rows(runs: Sequence[Run], columns: Sequence[Column]) -> list[tuple[Run, list[Cell]]]:
+def _rows(runs: Sequence[ReportedRun], columns: Sequence[Column]) -> list[tuple[ReportedRun, list[Cell]]]:
     rows: list[list[Cell]] = [[] for _ in runs]
     for *_, value_of, text_of, better in columns:
         values = [value_of(run) for run in runs]

@@ -11,9 +11,9 @@ import polars
 from topolane.units import clean
 
 from .axes import DASHED, Axes, Spot
-from .chart import Entry, Figure
-from .data import Run
-from .scale import Scale, rows
+from .chart import Figure, LegendEntry
+from .data import ReportedRun
+from .scale import AxisScale, rows
 from .style import INK, MUTED, SURFACE, series
 
 WIDTH = 9.2  # in inches: a figure as wide as the page
@@ -39,7 +39,7 @@ class Plot:
     numbers_name: str = ""
 
 
-def label(run: Run) -> str:
+def label(run: ReportedRun) -> str:
     """The name of a run next to its mark."""
     return clean(run.label)
 
@@ -69,7 +69,7 @@ def panels(titles: Sequence[str], names: Sequence[str], columns: int = 3) -> tup
     return drawn, axes[: len(titles)]
 
 
-def share_x(axes: Sequence[Axes], scale: Scale) -> None:
+def share_x(axes: Sequence[Axes], scale: AxisScale) -> None:
     """Gives all panels the same scale."""
     for one in axes:
         one.x = scale
@@ -100,7 +100,7 @@ def boxes(axes: Axes, found: Sequence[tuple[dict[str, float] | None, str]], noth
 
 
 def lines(
-    runs: Sequence[Run],
+    runs: Sequence[ReportedRun],
     curves: Sequence[Sequence[tuple[float, float]]],
     height: float,
     together: int,
@@ -121,7 +121,9 @@ def lines(
             axes.line(curve, colour, 1.3, dash)
         if len(runs) > 1:
             looks = zip(runs, colours, dashes)
-            drawn.legend([Entry(label(run), colour, 1.3, dash) for run, colour, dash in looks], 4, above=True)
+            drawn.legend(
+                [LegendEntry(label(run), colour, 1.3, dash) for run, colour, dash in looks], 4, above=True
+            )
         return drawn, [axes]
     high = math.ceil(len(runs) / columns)
     drawn = Figure(WIDTH, 0.5 + high * max(1.15, height * 0.45))

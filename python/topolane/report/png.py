@@ -14,7 +14,7 @@ from matplotlib.path import Path
 from matplotlib.text import Text as Letters
 
 from .chart import INCH, Figure
-from .marks import Clip, Dot, Mark, Shape, Text, corners
+from .marks import Clip, Dot, Mark, Outline, Text, corners
 from .style import SURFACE
 
 
@@ -39,7 +39,7 @@ def _artists(mark: Mark, axes: Axes) -> list[Artist]:
         return [_letters(mark)]
     if isinstance(mark, Dot):
         return [Circle((mark.x, mark.y), mark.radius, facecolor=mark.fill, edgecolor=mark.stroke)]
-    if isinstance(mark, Shape):
+    if isinstance(mark, Outline):
         return [_patch(mark)]
     return _clipped(mark, axes)
 
@@ -67,7 +67,7 @@ def _letters(text: Text) -> Letters:
     )
 
 
-def _patch(shape: Shape) -> PathPatch:
+def _patch(shape: Outline) -> PathPatch:
     points, codes = [], []
     for line in shape.lines:
         points += line

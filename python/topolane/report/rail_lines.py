@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .axes import Axes
-from .chart import Entry
+from .chart import LegendEntry
 from .data import MachinePicture
 from .style import MUTED, RAILS
-from .tree_layout import Layout
+from .tree_layout import TreeLayout
 
 HALF = 0.42
 """Half of the width that the lines above a leaf may take, in leaves."""
@@ -41,7 +41,7 @@ def _bars(picture: MachinePicture, level: int) -> int:
 
 def uplinks(
     axes: Axes,
-    layout: Layout,
+    layout: TreeLayout,
     picture: MachinePicture,
     level: int,
     groups: Sequence[tuple[int, Sequence[str]]],
@@ -77,13 +77,15 @@ def uplinks(
         axes.boxes([(left, right, start, foot) for left, right in spans], each)
 
 
-def half_of(layout: Layout, level: int) -> float:
+def half_of(layout: TreeLayout, level: int) -> float:
     """Half of the width that a group's lines may take, in leaves."""
     point = layout.width / FIGURE
     return min(HALF, WIDEST / 2 * point) if level == 0 else WIDEST_ABOVE / 2 * point
 
 
-def bar(axes: Axes, layout: Layout, picture: MachinePicture, level: int, ends: tuple[float, float]) -> None:
+def bar(
+    axes: Axes, layout: TreeLayout, picture: MachinePicture, level: int, ends: tuple[float, float]
+) -> None:
     """Draws the switches of a group: one bar per rail, or a single bar where rails share switches."""
     rails = picture.rails_at(level)
     beyond = min(HALF, half_of(layout, level - 1)) if picture.rails_at(level - 1) > 1 else 0.0
@@ -94,9 +96,9 @@ def bar(axes: Axes, layout: Layout, picture: MachinePicture, level: int, ends: t
         axes.strokes([((ends[0], y), (ends[1], y))], each, width, round_ends=rails == 1)
 
 
-def legend(picture: MachinePicture) -> list[Entry]:
+def legend(picture: MachinePicture) -> list[LegendEntry]:
     """A legend entry for each rail."""
-    return [Entry(f"rail {rail}", colour(rail), 1.8) for rail in range(max(picture.rails, default=0))]
+    return [LegendEntry(f"rail {rail}", colour(rail), 1.8) for rail in range(max(picture.rails, default=0))]
 
 
 def tips(picture: MachinePicture) -> dict[str, str]:

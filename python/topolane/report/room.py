@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .data import Run
+from .data import ReportedRun
 
 PLACES = ("node", "domain", "segments", "leaf", "pod")
 """The places where a job may fit, smallest first."""
@@ -19,12 +19,12 @@ CAUSES = (
 """The causes of stranded GPUs, with their descriptions."""
 
 
-def with_room(runs: Sequence[Run]) -> list[Run]:
+def with_room(runs: Sequence[ReportedRun]) -> list[ReportedRun]:
     """The runs whose summary records free capacity."""
     return [run for run in runs if (run.summary.get("room") or {}).get("fits")]
 
 
-def sizes(runs: Sequence[Run]) -> list[int]:
+def sizes(runs: Sequence[ReportedRun]) -> list[int]:
     """The job sizes to show, in GPUs: those of which a job fitted at some time in some run."""
     room = runs[0].summary["room"]
     every = [fit["size"] for fit in room["fits"]]
@@ -32,7 +32,7 @@ def sizes(runs: Sequence[Run]) -> list[int]:
     return [size for size in shown if size >= SMALLEST] or shown
 
 
-def fits(run: Run, size: int, place: str) -> tuple[float, float]:
+def fits(run: ReportedRun, size: int, place: str) -> tuple[float, float]:
     """The mean number of further jobs of a size that fit in a place, and the fraction of time in which at
     least one fits.
     """
@@ -45,7 +45,7 @@ def fits(run: Run, size: int, place: str) -> tuple[float, float]:
     return float(fit["jobs"][index]), float(fit["share_of_time"][index])
 
 
-def place_of(runs: Sequence[Run], size: int) -> str:
+def place_of(runs: Sequence[ReportedRun], size: int) -> str:
     """The smallest place that could take jobs of this size in one of the runs."""
     found = (place for place in PLACES if any(fits(run, size, place)[1] > 0 for run in runs))
     return next(found, "site")

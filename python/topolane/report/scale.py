@@ -21,7 +21,7 @@ Tick = tuple[float, str]
 
 
 @dataclass
-class Scale:
+class AxisScale:
     """A scale from `low` (left or bottom) to `high`. `place` transforms values, for example to logarithms."""
 
     low: float = 0.0
@@ -40,9 +40,9 @@ class Scale:
         return [(share, label) for share, label in along if -1e-9 <= share <= 1 + 1e-9]
 
 
-def rows(names: Sequence[str]) -> Scale:
+def rows(names: Sequence[str]) -> AxisScale:
     """A scale with one row per name, downward."""
-    return Scale(len(names) - 0.4, -0.6, [(float(row), name) for row, name in enumerate(names)])
+    return AxisScale(len(names) - 0.4, -0.6, [(float(row), name) for row, name in enumerate(names)])
 
 
 def linear(
@@ -51,9 +51,9 @@ def linear(
     write: Callable[[float], str] = "{:,.10g}".format,
     most: int = 5,
     steps: Sequence[float] = STEPS,
-) -> Scale:
+) -> AxisScale:
     """A linear scale with at most `most` steps of a round size."""
-    return Scale(low, high, [(value, write(value)) for value in round_values(low, high, most, steps)])
+    return AxisScale(low, high, [(value, write(value)) for value in round_values(low, high, most, steps)])
 
 
 def round_values(low: float, high: float, most: int, steps: Sequence[float] = STEPS) -> list[float]:
@@ -71,7 +71,7 @@ def spans_decades(values: Iterable[float | None], ratio: float = 50.0) -> bool:
     return bool(sizes) and max(sizes) >= MINUTE and max(sizes) / min(sizes) > ratio
 
 
-def decades(largest: float, *, room: float, gap: float, signed: bool = False) -> tuple[Scale, str]:
+def decades(largest: float, *, room: float, gap: float, signed: bool = False) -> tuple[AxisScale, str]:
     """A scale for seconds, linear up to a minute and logarithmic above, and its unit in words.
 
     `largest` lies at the fraction `room` of the axis; ticks are at least the fraction `gap` of the axis
@@ -86,7 +86,7 @@ def decades(largest: float, *, room: float, gap: float, signed: bool = False) ->
             ticks.append(tick)
     both = sorted({-tick for tick in ticks} | set(ticks)) if signed else ticks
     written = [(tick, _tick(tick, signed)) for tick in both]
-    return Scale(-top if signed else 0.0, top, written, _place), "logarithmic beyond 1 min"
+    return AxisScale(-top if signed else 0.0, top, written, _place), "logarithmic beyond 1 min"
 
 
 def _place(seconds: float) -> float:
@@ -104,13 +104,13 @@ def _tick(seconds: float, signed: bool) -> str:
     return ("−" if seconds < 0 else "+") + text if signed else text
 
 
-def times(largest: float, *, signed: bool = False) -> tuple[Scale, str]:
+def times(largest: float, *, signed: bool = False) -> tuple[AxisScale, str]:
     """A linear scale for seconds with ticks in hours, minutes or seconds, and the name of that unit."""
     units = ((HOUR, "hours"), (MINUTE, "minutes"), (1.0, "seconds"))
     unit, word = next((pair for pair in units if largest >= 2 * pair[0]), units[-1])
     low = -largest if signed else 0.0
     values = round_values(low / unit, largest / unit, 4)
-    return Scale(low, largest, [(value * unit, _plain(value, signed)) for value in values]), word
+    return AxisScale(low, largest, [(value * unit, _plain(value, signed)) for value in values]), word
 
 
 def _plain(value: float, signed: bool) -> str:

@@ -14,9 +14,9 @@ from topolane.units import NOTHING
 
 from .axes import Axes, Spot
 from .chart import Figure
-from .data import Run
+from .data import ReportedRun
 from .plot import label, panels, share_x
-from .scale import Scale, linear
+from .scale import AxisScale, linear
 from .style import MUTED, SURFACE, series
 
 SIZE = "requested_number_of_resources"
@@ -45,7 +45,7 @@ class Spread:
         return f"{self.mean:.3f} / {self.high:.3f} / {self.most:.3f}"
 
 
-def networked(runs: Sequence[Run]) -> list[tuple[Run, str, polars.DataFrame]]:
+def networked(runs: Sequence[ReportedRun]) -> list[tuple[ReportedRun, str, polars.DataFrame]]:
     """The runs on a network, each with its colour and its jobs on more than one node."""
     return [
         (run, series(index), run.jobs.filter(polars.col(SIZE) > 1))
@@ -55,7 +55,8 @@ def networked(runs: Sequence[Run]) -> list[tuple[Run, str, polars.DataFrame]]:
 
 
 def draw_spreads(
-    runs: Sequence[tuple[Run, str, polars.DataFrame]], groups: Sequence[tuple[str, Sequence[Spread | None]]]
+    runs: Sequence[tuple[ReportedRun, str, polars.DataFrame]],
+    groups: Sequence[tuple[str, Sequence[Spread | None]]],
 ) -> Figure:
     """A panel per group and a row per run."""
     drawn, axes = panels([title for title, _ in groups], [label(run) for run, *_ in runs])
@@ -69,13 +70,14 @@ def draw_spreads(
     return drawn
 
 
-def stretches(low: float, high: float) -> Scale:
+def stretches(low: float, high: float) -> AxisScale:
     """A scale for these ratios, with ticks such as ×1, ×1.05, ×1.1."""
     return linear(low, high, "×{:.4g}".format, 4)
 
 
 def table(
-    runs: Sequence[tuple[Run, str, polars.DataFrame]], groups: Sequence[tuple[str, Sequence[Spread | None]]]
+    runs: Sequence[tuple[ReportedRun, str, polars.DataFrame]],
+    groups: Sequence[tuple[str, Sequence[Spread | None]]],
 ) -> list[list[str]]:
     """The drawn values as text: mean, 95th percentile and maximum, by run and group."""
     rows = [["run: mean / 95 % / worst", *(title for title, _ in groups)]]

@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from .axes import SIZE
 from .chart import Figure
-from .marks import Box, Clip, Dot, Mark, Point, Shape, Text, corners
+from .marks import Box, Clip, Dot, Mark, Outline, Point, Text, corners
 from .style import HEAT_THEME, INK, SURFACE, THEME
 
 NAMES = {colour: name for colour, (name, _) in (THEME | HEAT_THEME).items()}
@@ -31,7 +31,7 @@ narrower.
 def to_svg(figure: Figure, tips: Mapping[str, str] | None = None) -> str:
     """The figure as SVG in points, with hover texts by gid. The same figure gives the same text."""
     width, height = _short(figure.width), _short(figure.height)
-    ground = Shape(corners([(0.0, figure.width, 0.0, figure.height)]), SURFACE, closed=True)
+    ground = Outline(corners([(0.0, figure.width, 0.0, figure.height)]), SURFACE, closed=True)
     parts = [
         '<?xml version="1.0" encoding="utf-8"?>',
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}pt" height="{height}pt" viewBox="0 0 {width} {height}">',
@@ -62,19 +62,19 @@ def inline(figure: Figure, svg: str, name: str, title: str, alt: str) -> str:
 
 def _all(marks: Iterable[Mark], tips: Mapping[str, str]) -> Iterator[str]:
     """The marks in order. Neighbouring marks of one look share a group, which states the look once."""
-    short = (_as_lines(mark) if isinstance(mark, Shape) else mark for mark in marks)
+    short = (_as_lines(mark) if isinstance(mark, Outline) else mark for mark in marks)
     for looks, same in itertools.groupby(enumerate(short), lambda numbered: _looks_of_a_group(numbered[1])):
         found = list(same)
         if looks and len(found) > 1:
             yield f"<g{looks}>"
-            yield from (_shape(mark, tips, "") for _, mark in found if isinstance(mark, Shape))
+            yield from (_shape(mark, tips, "") for _, mark in found if isinstance(mark, Outline))
             yield "</g>"
         else:
             for number, mark in found:
                 yield from _written(mark, number, tips)
 
 
-def _as_lines(shape: Shape) -> Shape:
+def _as_lines(shape: Outline) -> Outline:
     """Boxes of equal width as vertical lines of that width, because their path data is half as long."""
     if shape.gid is None or not shape.closed or shape.fill is None or shape.stroke:
         return shape
@@ -98,7 +98,7 @@ def _looks_of_a_group(mark: Mark) -> str:
     """The attributes that a shape may share with a group; empty for other marks and translucent shapes,
     because a group blends as a whole.
     """
-    return _looks(mark) if isinstance(mark, Shape) and mark.opacity >= 1.0 else ""
+    return _looks(mark) if isinstance(mark, Outline) and mark.opacity >= 1.0 else ""
 
 
 def _written(mark: Mark, number: int, tips: Mapping[str, str]) -> Iterator[str]:
@@ -116,7 +116,7 @@ def _written(mark: Mark, number: int, tips: Mapping[str, str]) -> Iterator[str]:
         yield _shape(mark, tips, _looks(mark))
 
 
-def _looks(shape: Shape) -> str:
+def _looks(shape: Outline) -> str:
     looks = f' fill="{shape.fill or "none"}"'
     if shape.stroke:
         looks += f' stroke="{shape.stroke}" stroke-width="{_short(shape.width)}"'
@@ -129,7 +129,7 @@ def _looks(shape: Shape) -> str:
     return looks
 
 
-def _shape(shape: Shape, tips: Mapping[str, str], looks: str) -> str:
+def _shape(shape: Outline, tips: Mapping[str, str], looks: str) -> str:
     path = f'<path d="{_data(shape.lines, closed=shape.closed)}"{looks}'
     if shape.gid is None:
         return f"{path}/>"

@@ -16,7 +16,7 @@ GAP = 1.4  # distance between pods, in leaves
 
 
 @dataclass(frozen=True)
-class Row:
+class TreeRow:
     """The groups of each level within one row; `leaves` has those of the lowest level."""
 
     groups: list[list[int]]
@@ -28,10 +28,10 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Layout:
+class TreeLayout:
     """Positions by [level][group], with the same scale in each row."""
 
-    rows: list[Row]
+    rows: list[TreeRow]
     x: list[list[float]]  # the middle of each group
     spans: list[list[tuple[float, float]]]  # the middles of each group's first and last leaf
     y: list[float]  # height of each level's bar; the last is the core's
@@ -44,7 +44,7 @@ class Layout:
     named: bool  # whether pods are wide enough for their names
 
 
-def lay_out(picture: MachinePicture, between: Sequence[float] | None = None) -> Layout:
+def lay_out(picture: MachinePicture, between: Sequence[float] | None = None) -> TreeLayout:
     """Wrap the groups under the top level into rows of at most `ROW_LEAVES` leaves.
 
     `between` has the distances between the bars of neighbouring levels, in nodes; the default suits plain
@@ -68,7 +68,7 @@ def lay_out(picture: MachinePicture, between: Sequence[float] | None = None) -> 
     spans = []
     for level in range(len(levels)):
         spans.append([(place[leaves[0]], place[leaves[-1]]) for leaves in _members(picture, level, leaf_at)])
-    rows = [Row([[] for _ in levels]) for _ in range(row + 1)]
+    rows = [TreeRow([[] for _ in levels]) for _ in range(row + 1)]
     for level in range(upper + 1):
         for group, leaves in enumerate(_members(picture, level, leaf_at)):
             rows[row_of[leaves[0]]].groups[level].append(group)
@@ -79,7 +79,7 @@ def lay_out(picture: MachinePicture, between: Sequence[float] | None = None) -> 
     cell_points = min(9.0, max(3.0, 150.0 / tall))
     bottom = -tall - (2.6 * 9.0 / cell_points if upper else 1)
     top = y[-1] + 0.12 * tall + 0.5
-    return Layout(
+    return TreeLayout(
         rows=rows,
         x=[[(first + last) / 2 for first, last in level] for level in spans],
         spans=spans,

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from topolane import files
 
 from .contention_words import bought_back, words
-from .data import MachinePicture, Run, distinct
+from .data import MachinePicture, ReportedRun, distinct
 from .figures import (
     aph,
     contention,
@@ -33,7 +33,7 @@ from .figures import (
     wait_change,
 )
 from .gpus import common_moment
-from .heat import Scale
+from .heat import HeatScale
 from .own import OWN
 from .page import Section, Shown, render
 from .plot import Plot
@@ -63,7 +63,7 @@ DOTS_PER_INCH = 130
 
 
 @dataclasses.dataclass(frozen=True)
-class Folder:
+class FigureFolder:
     """The folder of the figures, and whether to draw each as PNG too."""
 
     path: Path
@@ -72,7 +72,7 @@ class Folder:
 
 def write(
     directory: str | os.PathLike[str],
-    runs: Sequence[Run],
+    runs: Sequence[ReportedRun],
     picture: MachinePicture,
     at: float | None,
     png: bool,
@@ -84,7 +84,7 @@ def write(
     _check(runs, picture)
     directory = Path(directory)
     with files.drafted(directory, OWN, "report") as draft:
-        figures = Folder(draft / "figures", png)
+        figures = FigureFolder(draft / "figures", png)
         figures.path.mkdir()
         sections = [
             section(module.NAME, module.TITLE, [module.draw(runs, picture)], figures) for module in FIGURES
@@ -99,14 +99,16 @@ def write(
     return directory / "report.html"
 
 
-def _baseline_section(baseline: Baseline, figures: Folder) -> Section:
+def _baseline_section(baseline: Baseline, figures: FigureFolder) -> Section:
     from .figures import baseline as figure
 
     plots = [figure.draw(baseline)]
     return section("baseline-figures", figure.SECTION, plots, figures, baseline.sentence, baseline.notes)
 
 
-def _network_sections(runs: Sequence[Run], picture: MachinePicture, figures: Folder) -> list[Section]:
+def _network_sections(
+    runs: Sequence[ReportedRun], picture: MachinePicture, figures: FigureFolder
+) -> list[Section]:
     """The sections about runs on a network; none without such runs."""
     if not any(run.network for run in runs):
         return []
@@ -117,14 +119,14 @@ def _network_sections(runs: Sequence[Run], picture: MachinePicture, figures: Fol
     if loaded:
         from .figures import link_heat
 
-        scale = Scale.of(loaded)
+        scale = HeatScale.of(loaded)
         maps = (link_heat.draw(run, picture, scale, number) for number, run in enumerate(loaded, start=1))
         sections.append(section(link_heat.NAME, link_heat.TITLE, maps, figures, link_heat.words(picture)))
     return sections
 
 
 def _gpu_sections(
-    runs: Sequence[Run], picture: MachinePicture, at: float | None, figures: Folder
+    runs: Sequence[ReportedRun], picture: MachinePicture, at: float | None, figures: FigureFolder
 ) -> list[Section]:
     """The sections about GPUs; none on a machine without GPUs."""
     if not picture.resources:
@@ -138,7 +140,7 @@ def _gpu_sections(
     return sections
 
 
-def _check(runs: Sequence[Run], picture: MachinePicture) -> None:
+def _check(runs: Sequence[ReportedRun], picture: MachinePicture) -> None:
     if not 1 <= len(runs) <= MOST_RUNS:
         raise ValueError(f"a report shows 1 to {MOST_RUNS} runs, not {len(runs)}")
     for run in runs:
@@ -154,7 +156,7 @@ def section(
     name: str,
     title: str,
     plots: Sequence[Plot] | Iterator[Plot],
-    figures: Folder,
+    figures: FigureFolder,
     words: str = "",
     notes: Sequence[str] = (),
 ) -> Section:

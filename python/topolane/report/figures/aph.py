@@ -9,9 +9,9 @@ import polars
 from topolane.units import decimal
 
 from ..bins import nodes_label, size_bins
-from ..data import MachinePicture, Run
+from ..data import MachinePicture, ReportedRun
 from ..plot import Plot, box_statistics, boxes, empty, label, panels, share_x
-from ..scale import Scale
+from ..scale import AxisScale
 from ..style import MUTED, series
 
 NAME = "aph"
@@ -27,7 +27,7 @@ WORDS = (
 SIZE = "requested_number_of_resources"
 
 
-def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
+def draw(runs: Sequence[ReportedRun], picture: MachinePicture) -> Plot:
     """Box plots of APH in hops: a panel per size bin and a row per run; the last row is the least possible
     APH.
     """
@@ -51,7 +51,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
             numbers[row + 1].append(decimal(statistics and statistics["mean"]))
         boxes(one, rows, "no jobs")
     most = 2 * (len(picture.levels) - 1)
-    share_x(axes, Scale(-0.08, most + 0.08, [(float(hops), str(hops)) for hops in range(most + 1)]))
+    share_x(axes, AxisScale(-0.08, most + 0.08, [(float(hops), str(hops)) for hops in range(most + 1)]))
     drawn.x_name = "average pairwise hops of a job"
     alt = "Mean APH by job size. " + " ".join(
         f"{name}: {', '.join(values)}." for name, *values in numbers[1:]
@@ -59,6 +59,6 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     return Plot(NAME, TITLE, WORDS, alt, drawn, numbers=[numbers[0], *numbers[1:]])
 
 
-def _by_size(run: Run, column: str) -> tuple[polars.Series, polars.Series]:
+def _by_size(run: ReportedRun, column: str) -> tuple[polars.Series, polars.Series]:
     """The sizes of all jobs and the values of a column; a value is null where the column is empty."""
     return run.jobs[SIZE], run.jobs[column].cast(polars.Float64)

@@ -12,7 +12,7 @@ from topolane.baseline import Baseline
 from topolane.units import DAY, HOUR, NOTHING, count, decimal, duration
 
 from ..axes import DASHED
-from ..chart import Entry, Figure
+from ..chart import Figure, LegendEntry
 from ..marks import Point
 from ..plot import WIDTH, Plot
 from ..scale import WHOLE, decades, linear
@@ -43,7 +43,7 @@ def draw(baseline: Baseline) -> Plot:
     above, below = drawn.grid(2)
     waits = [baseline.jobs[name].sort() for name in ("recorded_wait", "replayed_wait")]
     longest = max(float(wait[-1]) for wait in waits)
-    entries = [Entry("recorded", INK, 1.3), Entry("replayed", series(0), 1.3, DASHED)]
+    entries = [LegendEntry("recorded", INK, 1.3), LegendEntry("replayed", series(0), 1.3, DASHED)]
     edges = _edges(baseline, hours, HOUR if unit == "hours" else DAY)
     for entry, held, wait in zip(entries, baseline.utilisation, waits):
         above.line(_steps(_means(100 * held, hours), edges), entry.colour, entry.width, entry.dash)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from topolane.units import percent
 
-from ..data import MachinePicture, Run
+from ..data import MachinePicture, ReportedRun
 from ..plot import TOGETHER, Plot, empty, lines, share_x
 from ..scale import WHOLE, linear
 from ..stretch import NONE, Spread, networked, stretches
@@ -22,7 +22,7 @@ WORDS = (
 SLOWED = 1.0 + 1e-6  # tolerance, because the times of a month are rounded
 
 
-def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
+def draw(runs: Sequence[ReportedRun], picture: MachinePicture) -> Plot:
     """Cumulative distributions of run time divided by run time alone, in per cent of the jobs."""
     shown = networked(runs)
     values = [jobs["contention"].sort() for _, _, jobs in shown]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars
 
-from ..data import MachinePicture, Run
+from ..data import MachinePicture, ReportedRun
 from ..plot import Plot, empty
 from ..stretch import MARKS, NONE, Spread, draw_spreads, networked, table
 
@@ -15,7 +15,7 @@ TITLE = "Slowed by others, by pattern"
 WORDS = f"Jobs of more than one node by the pattern that was drawn for them. {MARKS}"
 
 
-def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
+def draw(runs: Sequence[ReportedRun], picture: MachinePicture) -> Plot:
     """A panel per pattern, a row per run."""
     shown = networked(runs)
     patterns = sorted({name for *_, jobs in shown for name in jobs["pattern"].unique() if name})

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars
 
 from ..bins import nodes_label, size_bins
-from ..data import MachinePicture, Run
+from ..data import MachinePicture, ReportedRun
 from ..plot import Plot, empty
 from ..stretch import MARKS, NONE, SIZE, Spread, draw_spreads, networked, table
 
@@ -16,7 +16,7 @@ TITLE = "Slowed by others, by job size"
 WORDS = f"A job that fits one leaf may still cross others if it is given nodes of several. {MARKS}"
 
 
-def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
+def draw(runs: Sequence[ReportedRun], picture: MachinePicture) -> Plot:
     """A panel per size bin, a row per run."""
     shown = networked(runs)
     largest = max((jobs[SIZE].max() or 0 for *_, jobs in shown), default=0)

@@ -8,15 +8,15 @@ from topolane.units import clean, moment, plural
 
 from .. import rail_lines
 from ..axes import Axes
-from ..chart import Entry, Figure
-from ..data import MachinePicture, Run
+from ..chart import Figure, LegendEntry
+from ..data import MachinePicture, ReportedRun
 from ..fat_tree import held
 from ..holders import Held
 from ..marks import Box
 from ..plot import Plot
-from ..scale import Scale
+from ..scale import AxisScale
 from ..style import FAINT, IDLE, LOCAL, MUTED, SHARED, SURFACE
-from ..tree_layout import Layout, Row, lay_out
+from ..tree_layout import TreeLayout, TreeRow, lay_out
 
 NAME = "fat-tree"
 TITLE = "Who holds which nodes"
@@ -43,7 +43,7 @@ def words(picture: MachinePicture) -> str:
     return WORDS + (WORDS_OF_RAILS if picture.rails else "")
 
 
-def draw(run: Run, picture: MachinePicture, at: float | None, number: int) -> Plot:
+def draw(run: ReportedRun, picture: MachinePicture, at: float | None, number: int) -> Plot:
     """The tree of `run` at `at` (seconds since the epoch), by default at its busiest minute."""
     state = held(run, picture, at)
     names = {job: f"job {job}" for job in state.size}
@@ -63,8 +63,8 @@ def tree(picture: MachinePicture, state: Held, names: Mapping[int, str]) -> Figu
     for axes, row in zip(drawn.grid(len(layout.rows)), layout.rows):
         axes.shown = False
         # The wider right side has space for the number of jobs at the last pod.
-        axes.x = Scale(-layout.margin, 1.04 * layout.width + 0.5)
-        axes.y = Scale(layout.bottom, layout.top)
+        axes.x = AxisScale(-layout.margin, 1.04 * layout.width + 0.5)
+        axes.y = AxisScale(layout.bottom, layout.top)
         _cells(axes, row, layout, picture, state)
         _links(axes, row, layout, picture, state)
     entries = [*_legend(state, names, 5.0 if picture.rails else 2.6), *rail_lines.legend(picture)]
@@ -83,7 +83,7 @@ def facts(picture: MachinePicture, state: Held) -> str:
     return text + (f" Two or more may meet on the uplinks of {' and of '.join(shared)}." if shared else "")
 
 
-def _cells(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state: Held) -> None:
+def _cells(axes: Axes, row: TreeRow, layout: TreeLayout, picture: MachinePicture, state: Held) -> None:
     """Draws one path per job; neighbouring cells of a leaf form one rectangle."""
     boxes: dict[int | str, list[Box]] = {}
     for index in row.leaves:
@@ -110,7 +110,7 @@ def _holder(state: Held, node: int) -> int | str:
     return job
 
 
-def _links(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state: Held) -> None:
+def _links(axes: Axes, row: TreeRow, layout: TreeLayout, picture: MachinePicture, state: Held) -> None:
     """Draws the uplinks of each group as one line, from its bar to the bar of the level above."""
     top = len(picture.levels) - 1
     for level in range(top):
@@ -159,7 +159,7 @@ def _uplinks(state: Held, level: int, group: int) -> list[tuple[tuple[str, float
     ]
 
 
-def _bars(level: int, row: Row, layout: Layout, picture: MachinePicture) -> list[tuple[float, float]]:
+def _bars(level: int, row: TreeRow, layout: TreeLayout, picture: MachinePicture) -> list[tuple[float, float]]:
     """The bars for the switches of a level, one per group, cut to this row."""
     bars = []
     for group in picture.levels[level]:
@@ -173,21 +173,21 @@ def _bars(level: int, row: Row, layout: Layout, picture: MachinePicture) -> list
     return bars
 
 
-def _legend(state: Held, names: Mapping[int, str], width: float) -> list[Entry]:
+def _legend(state: Held, names: Mapping[int, str], width: float) -> list[LegendEntry]:
     spanning = sorted(
         {job for jobs in state.crossing[0] for job in jobs}, key=lambda job: (-state.size[job], job)
     )
     entries = [
-        Entry(f"{names[job]}: {plural(state.size[job], 'node')}", state.colour[job])
+        LegendEntry(f"{names[job]}: {plural(state.size[job], 'node')}", state.colour[job])
         for job in spanning[:LISTED]
     ]
     if len(spanning) > LISTED:
-        entries.append(Entry(f"and {plural(len(spanning) - LISTED, 'smaller job')}", SURFACE))
+        entries.append(LegendEntry(f"and {plural(len(spanning) - LISTED, 'smaller job')}", SURFACE))
     return [
         *entries,
-        Entry("jobs inside one leaf", LOCAL),
-        Entry("idle", IDLE),
-        *([Entry("out of service", MUTED)] if state.out_of_service else []),
-        Entry("links no job uses", FAINT, width / 2.6),
-        Entry("links two jobs may share", SHARED, width),
+        LegendEntry("jobs inside one leaf", LOCAL),
+        LegendEntry("idle", IDLE),
+        *([LegendEntry("out of service", MUTED)] if state.out_of_service else []),
+        LegendEntry("links no job uses", FAINT, width / 2.6),
+        LegendEntry("links two jobs may share", SHARED, width),
     ]

@@ -11,7 +11,7 @@ from topolane.units import HOUR, count, percent, plural
 from ..axes import DASHED, Guide
 from ..bins import bin_label, size_bins
 from ..chart import Figure
-from ..data import MachinePicture, Run
+from ..data import MachinePicture, ReportedRun
 from ..plot import WIDTH, Plot, empty
 from ..scale import WHOLE, linear, rows
 from ..style import MUTED, SERIES
@@ -21,7 +21,7 @@ TITLE = "Job sizes of the workload"
 SIZE = "requested_number_of_resources"
 
 
-def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
+def draw(runs: Sequence[ReportedRun], picture: MachinePicture) -> Plot:
     """Shares of jobs and of node hours by job size in nodes, in the first run."""
     first = runs[0]
     words = (

@@ -12,12 +12,12 @@ from .. import rail_lines
 from ..axes import Axes
 from ..chart import Figure
 from ..data import MachinePicture
-from ..heat import Loaded, Scale, by_level, level_words, most_loaded
+from ..heat import HeatScale, WithLinkLoads, by_level, level_words, most_loaded
 from ..link_cells import GAP, HALF, Strip, block_of, cells, strips_of, with_ports
 from ..plot import Plot
-from ..scale import Scale as Axis
+from ..scale import AxisScale
 from ..style import HEAT, IDLE, MUTED, SURFACE
-from ..tree_layout import Layout, Row
+from ..tree_layout import TreeLayout, TreeRow
 
 NAME = "link-heat"
 TITLE = "How loaded the links are"
@@ -38,7 +38,7 @@ def words(picture: MachinePicture) -> str:
     return WORDS + (WORDS_OF_RAILS if picture.rails else "")
 
 
-def draw(run: Loaded, picture: MachinePicture, scale: Scale, number: int) -> Plot:
+def draw(run: WithLinkLoads, picture: MachinePicture, scale: HeatScale, number: int) -> Plot:
     """The link loads of `run`, in the classes of `scale`."""
     links = with_ports(run.links).with_columns(kind=scale.classes())
     layout, strips = strips_of(links, picture)
@@ -47,8 +47,8 @@ def draw(run: Loaded, picture: MachinePicture, scale: Scale, number: int) -> Plo
     *axes, key = drawn.grid(len(heights), 1, heights)
     for place, (one, row) in enumerate(zip(axes, layout.rows)):
         one.shown = False
-        one.x = Axis(-max(layout.margin, 0.5), layout.width + 0.5)
-        one.y = Axis(layout.bottom, layout.top)
+        one.x = AxisScale(-max(layout.margin, 0.5), layout.width + 0.5)
+        one.y = AxisScale(layout.bottom, layout.top)
         for level, strip in enumerate(strips):
             for kind, boxes in cells(links, level, strip, layout, row, picture).items():
                 colour = HEAT[kind - 1] if kind else IDLE
@@ -72,14 +72,16 @@ def draw(run: Loaded, picture: MachinePicture, scale: Scale, number: int) -> Plo
     )
 
 
-def _facts(run: Loaded, picture: MachinePicture) -> str:
+def _facts(run: WithLinkLoads, picture: MachinePicture) -> str:
     rows = [
         f"{words} {percent(mean, 2)} / {percent(most, 2)}" for words, mean, most in by_level(run, picture)
     ]
     return f"Mean load of all links / load of the most loaded: {', '.join(rows)}."
 
 
-def _tips(layout: Layout, strips: Sequence[Strip], picture: MachinePicture, scale: Scale) -> dict[str, str]:
+def _tips(
+    layout: TreeLayout, strips: Sequence[Strip], picture: MachinePicture, scale: HeatScale
+) -> dict[str, str]:
     return {
         f"load-{place}-{level}-{kind}": f"{level_words(picture, level)}: {scale.words(kind)}"
         for place in range(len(layout.rows))
@@ -88,7 +90,7 @@ def _tips(layout: Layout, strips: Sequence[Strip], picture: MachinePicture, scal
     }
 
 
-def _grid(axes: Axes, layout: Layout, strips: Sequence[Strip], picture: MachinePicture) -> None:
+def _grid(axes: Axes, layout: TreeLayout, strips: Sequence[Strip], picture: MachinePicture) -> None:
     """Draws lines between cells in the page's background colour."""
     places = [-float(node) for node in range(1, picture.leaf)]
     for strip in strips[1:]:
@@ -97,7 +99,7 @@ def _grid(axes: Axes, layout: Layout, strips: Sequence[Strip], picture: MachineP
     axes.strokes(lines, SURFACE, 0.5 if layout.cell_points > 3.5 else 0.25)
 
 
-def _bars(axes: Axes, layout: Layout, row: Row, picture: MachinePicture) -> None:
+def _bars(axes: Axes, layout: TreeLayout, row: TreeRow, picture: MachinePicture) -> None:
     """Draws a bar for the switches of each group, above the links that lead up to it."""
     gap = GAP / layout.cell_points
     leaves = (
@@ -119,7 +121,9 @@ def _bars(axes: Axes, layout: Layout, row: Row, picture: MachinePicture) -> None
         axes.strokes([((first - HALF, y), (last + HALF, y))], MUTED, width)
 
 
-def _rails(axes: Axes, layout: Layout, row: Row, strips: Sequence[Strip], picture: MachinePicture) -> None:
+def _rails(
+    axes: Axes, layout: TreeLayout, row: TreeRow, strips: Sequence[Strip], picture: MachinePicture
+) -> None:
     """Draws a line in the colour of each rail under a group's links, along the columns of the rail's
     switches.
     """
@@ -136,7 +140,9 @@ def _rails(axes: Axes, layout: Layout, row: Row, strips: Sequence[Strip], pictur
             axes.strokes(lines, rail_lines.colour(rail), 1.8, f"rail-{level}-{rail}")
 
 
-def _names(axes: Axes, layout: Layout, row: Row, strips: Sequence[Strip], picture: MachinePicture) -> None:
+def _names(
+    axes: Axes, layout: TreeLayout, row: TreeRow, strips: Sequence[Strip], picture: MachinePicture
+) -> None:
     middles = [-picture.leaf / 2, *((strip.low + strip.high) / 2 for strip in strips[1:])]
     for level, y in enumerate(middles):
         text = level_words(picture, level).replace(" to ", "\nto ")
@@ -149,7 +155,7 @@ def _names(axes: Axes, layout: Layout, row: Row, strips: Sequence[Strip], pictur
             axes.text(x, y, name, size=8.0, colour=MUTED, anchor="middle", rise="bottom")
 
 
-def _key(axes: Axes, scale: Scale) -> None:
+def _key(axes: Axes, scale: HeatScale) -> None:
     """Draws the key: the colours of the load classes, with the class limits beneath."""
     for kind, colour in enumerate((IDLE, *HEAT)):
         x = kind if kind else -1.6
@@ -160,5 +166,5 @@ def _key(axes: Axes, scale: Scale) -> None:
         axes.text(1.0 + index, -0.25, text, size=8.0, anchor="middle", rise="top")
     axes.text(-0.9, -0.25, "no traffic", size=8.0, anchor="middle", rise="top")
     axes.text(10.0, 0.5, "of its capacity: left half up, right half down", size=8.0)
-    axes.x, axes.y = Axis(-3.0, 17.0), Axis(-1.6, 1.4)
+    axes.x, axes.y = AxisScale(-3.0, 17.0), AxisScale(-1.6, 1.4)
     axes.shown = False

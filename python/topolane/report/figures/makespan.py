@@ -8,7 +8,7 @@ from topolane.units import NOTHING, decimal, span
 
 from ..axes import DASHED, Guide
 from ..chart import Figure
-from ..data import MachinePicture, Run
+from ..data import MachinePicture, ReportedRun
 from ..plot import WIDTH, Plot, empty, label
 from ..scale import linear, rows
 from ..style import series
@@ -17,7 +17,7 @@ NAME = "makespan"
 TITLE = "Makespan"
 
 
-def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
+def draw(runs: Sequence[ReportedRun], picture: MachinePicture) -> Plot:
     """Bars of the makespan, in per cent of the first run's, labelled with the duration."""
     words = (
         f"From the first submission to the last completion, relative to “{runs[0].label}” (100 %). Shorter "

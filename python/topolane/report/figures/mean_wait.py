@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from topolane.units import HOUR, NOTHING, clean
 
 from ..chart import Figure
-from ..data import MachinePicture, Run
+from ..data import MachinePicture, ReportedRun
 from ..plot import WIDTH, Plot
-from ..scale import Scale
+from ..scale import AxisScale
 from ..style import FAINT, MUTED
 
 NAME = "mean-wait"
@@ -21,7 +21,7 @@ WORDS = (
 )
 
 
-def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
+def draw(runs: Sequence[ReportedRun], picture: MachinePicture) -> Plot:
     """The table, in hours. A combination without a run is a dash."""
     rows, columns, cells = table(runs)
     widths = [max(len(clean(row)) for row in (*rows, "policy, queue")) * 0.075 + 0.3]
@@ -30,7 +30,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     drawn = Figure(min(total, WIDTH * 1.6), 0.32 * (len(rows) + 1) + 0.2)
     (axes,) = drawn.grid(1)
     axes.shown = False
-    axes.x, axes.y = Scale(0.0, total), Scale(len(rows) + 0.5, -0.5)
+    axes.x, axes.y = AxisScale(0.0, total), AxisScale(len(rows) + 0.5, -0.5)
     edges = [sum(widths[: i + 1]) + widths[i + 1] - 0.1 for i in range(len(columns))]
     axes.text(0.0, 0.0, "policy, queue", colour=MUTED)
     for edge, column in zip(edges, columns):
@@ -55,7 +55,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     return Plot(NAME, TITLE, WORDS, alt, drawn, numbers=numbers)
 
 
-def table(runs: Sequence[Run]) -> tuple[list[str], list[str], dict[tuple[str, str], float | None]]:
+def table(runs: Sequence[ReportedRun]) -> tuple[list[str], list[str], dict[tuple[str, str], float | None]]:
     """Row names, column names, and the mean wait in seconds of each cell. If two runs share a cell, each run
     gets its own row.
     """
@@ -66,7 +66,7 @@ def table(runs: Sequence[Run]) -> tuple[list[str], list[str], dict[tuple[str, st
     return list(dict.fromkeys(names)), list(dict.fromkeys(_heading(run) for run in runs)), cells
 
 
-def _heading(run: Run) -> str:
+def _heading(run: ReportedRun) -> str:
     """The heading of a scenario's column; a bare number becomes a percentage."""
     return f"{run.scenario} %" if run.scenario.replace(".", "", 1).isdigit() else run.scenario
 

@@ -10,7 +10,7 @@ import polars
 from topolane.units import DAY, HOUR, percent, plural
 
 from ..axes import Guide
-from ..data import MachinePicture, Run
+from ..data import MachinePicture, ReportedRun
 from ..plot import TOGETHER, Plot, empty, lines
 from ..scale import linear
 from ..style import MUTED
@@ -21,7 +21,7 @@ MOST_POINTS = 1000
 OVERLAID = 1  # runs per panel: hourly lines are too jagged to overlay
 
 
-def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
+def draw(runs: Sequence[ReportedRun], picture: MachinePicture) -> Plot:
     """Busy nodes as hourly means (means over several hours for a long run)."""
     last = max((run.utilization["time"].max() or 0.0 for run in runs), default=0.0)
     hours = next(

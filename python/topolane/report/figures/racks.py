@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 from topolane.units import clean, count, decimal, moment, plural
 
 from ..axes import Axes
-from ..chart import Entry, Figure
-from ..data import MachinePicture, Run
+from ..chart import Figure, LegendEntry
+from ..data import MachinePicture, ReportedRun
 from ..gpus import DUST, GpuState, gpu_state
-from ..marks import Box, Point, Shape, corners
+from ..marks import Box, Outline, Point, corners
 from ..plot import Plot, empty
 from ..rack_boxes import boxes, parts
 from ..rack_layout import WIDTH, RackLayout, lay_out
-from ..scale import Scale
+from ..scale import AxisScale
 from ..style import IDLE, INK, LOCAL, MUTED, SURFACE
 
 NAME = "racks"
@@ -45,7 +45,7 @@ def words(picture: MachinePicture) -> str:
     )
 
 
-def draw(run: Run, picture: MachinePicture, at: float, number: int) -> Plot:
+def draw(run: ReportedRun, picture: MachinePicture, at: float, number: int) -> Plot:
     """The GPUs of `run` at `at`, in seconds since the epoch."""
     state = gpu_state(run, picture, at)
     words = f"{moment(state.time).capitalize()}: {facts(picture, state)}"
@@ -60,7 +60,7 @@ def floor_plan(picture: MachinePicture, state: GpuState) -> Figure:
     drawn = Figure(WIDTH / 72 + 0.2, layout.height / 72 + 0.5)
     (axes,) = drawn.grid(1)
     axes.shown = False
-    axes.x, axes.y = Scale(-3.0, WIDTH), Scale(layout.height, -2.0)
+    axes.x, axes.y = AxisScale(-3.0, WIDTH), AxisScale(layout.height, -2.0)
     frames = _draw_racks(axes, layout, state)
     hovered = set(sorted(state.jobs, key=lambda job: (-state.jobs[job], job))[:HOVERED])
     for gid, colour, shapes in boxes(layout, state, hovered):
@@ -73,7 +73,7 @@ def floor_plan(picture: MachinePicture, state: GpuState) -> Figure:
     ]
     axes.strokes(tops, SURFACE, 0.5 if layout.cell[0] > 5 else 0.25, "parts")
     axes.strokes(list(_strokes(layout, state)), INK, 0.5 if layout.cell[0] > 2 else 0.25, "stranded")
-    axes.items.append(Shape(corners(frames), None, MUTED, 0.35, closed=True))
+    axes.items.append(Outline(corners(frames), None, MUTED, 0.35, closed=True))
     for name, x, y in layout.pods:
         axes.text(x, y, clean(name, 18), size=7.0, colour=MUTED, rise="bottom")
     drawn.legend(_legend(state, picture), 5, above=False, size=8.0)
@@ -206,18 +206,20 @@ def tips(picture: MachinePicture, state: GpuState) -> dict[str, str]:
     return found
 
 
-def _legend(state: GpuState, picture: MachinePicture) -> list[Entry]:
+def _legend(state: GpuState, picture: MachinePicture) -> list[LegendEntry]:
     spanning = sorted(
         (job for job, colour in state.colour.items() if colour != LOCAL),
         key=lambda job: (-state.jobs[job], job),
     )
-    entries = [Entry(f"job {job}: {_gpus(state.jobs[job])}", state.colour[job]) for job in spanning[:LISTED]]
+    entries = [
+        LegendEntry(f"job {job}: {_gpus(state.jobs[job])}", state.colour[job]) for job in spanning[:LISTED]
+    ]
     if len(spanning) > LISTED:
-        entries.append(Entry(f"and {plural(len(spanning) - LISTED, 'smaller job')}", SURFACE))
+        entries.append(LegendEntry(f"and {plural(len(spanning) - LISTED, 'smaller job')}", SURFACE))
     inside = f"one {_unit(picture)}" if len(state.racks) > 1 else "one node"
-    entries += [Entry(f"jobs inside {inside}", LOCAL), Entry("free", IDLE)]
+    entries += [LegendEntry(f"jobs inside {inside}", LOCAL), LegendEntry("free", IDLE)]
     if state.total("stranded") > DUST:
-        entries.append(Entry("stranded", INK, 0.8))
+        entries.append(LegendEntry("stranded", INK, 0.8))
     if state.total("failed"):
-        entries.append(Entry("failed", MUTED))
+        entries.append(LegendEntry("failed", MUTED))
     return entries

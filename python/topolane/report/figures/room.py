@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from topolane.units import decimal, percent
 
 from ..axes import DASHED, MARKERS, Axes, Guide, Spot
-from ..chart import Entry, Figure
-from ..data import MachinePicture, Run
+from ..chart import Figure, LegendEntry
+from ..data import MachinePicture, ReportedRun
 from ..plot import WIDTH, Plot, empty, label
 from ..room import fits, place_of, sizes, with_room
-from ..scale import WHOLE, Scale, linear
+from ..scale import WHOLE, AxisScale, linear
 from ..style import MUTED, SERIES, series
 
 NAME = "room-for-jobs"
@@ -26,7 +26,7 @@ LEAST = 0.1
 """The scale is linear up to this number of jobs."""
 
 
-def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
+def draw(runs: Sequence[ReportedRun], picture: MachinePicture) -> Plot:
     """A line for each run over the sizes of jobs in GPUs."""
     runs = with_room(runs)
     if not runs or not (shown := sizes(runs)):
@@ -38,7 +38,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     number, share = drawn.grid(1, 2)
     entries = []
     for index, (run, values) in enumerate(zip(runs, found)):
-        entry = Entry(
+        entry = LegendEntry(
             label(run),
             series(index),
             1.3,
@@ -54,7 +54,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     half = 0.04 * max(len(shown) - 1, 1) + 0.02
     sizes_of = [(float(place), f"{size:,}") for place, size in enumerate(shown)]
     for axes in (number, share):
-        axes.x, axes.x_name = Scale(-half, len(shown) - 1 + half, sizes_of), "GPUs of the job"
+        axes.x, axes.x_name = AxisScale(-half, len(shown) - 1 + half, sizes_of), "GPUs of the job"
         axes.above, axes.x_size = 18.0, 7.0
         _name_places(axes, places)
     drawn.legend(entries, 4, above=True)
@@ -70,14 +70,14 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     return Plot(NAME, TITLE, WORDS, alt, drawn, numbers=[heading, *rows])
 
 
-def _line(axes: Axes, values: Sequence[float], entry: Entry) -> None:
+def _line(axes: Axes, values: Sequence[float], entry: LegendEntry) -> None:
     points = [(float(place), value) for place, value in enumerate(values)]
     axes.line(points, entry.colour, entry.width, entry.dash)
     for x, y in points:
         axes.items.append(Spot(x, y, 2.2, entry.colour, entry.colour, entry.marker or 0))
 
 
-def _jobs(most: float) -> Scale:
+def _jobs(most: float) -> AxisScale:
     """A scale for numbers of jobs, linear up to `LEAST` and logarithmic above."""
 
     def place(jobs: float) -> float:
@@ -85,7 +85,7 @@ def _jobs(most: float) -> Scale:
 
     top = max(most, LEAST) * 1.3
     ticks = [0.0, *(10.0**power for power in range(-1, math.floor(math.log10(top)) + 1))]
-    return Scale(0.0, top, [(tick, f"{tick:,g}") for tick in ticks], place)
+    return AxisScale(0.0, top, [(tick, f"{tick:,g}") for tick in ticks], place)
 
 
 def _name_places(axes: Axes, places: Sequence[str]) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from topolane.units import HOUR, NOTHING, count, decimal, percent
 
 from ..axes import Axes
-from ..chart import Entry, Figure
-from ..data import MachinePicture, Run, finite
+from ..chart import Figure, LegendEntry
+from ..data import MachinePicture, ReportedRun, finite
 from ..plot import WIDTH, Plot, empty, label
 from ..room import CAUSES, with_room
 from ..scale import linear, rows
@@ -25,7 +25,7 @@ WORDS = (
 COLUMNS = ("no cores left", "no memory left", "scraps", "left over from segments")
 
 
-def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
+def draw(runs: Sequence[ReportedRun], picture: MachinePicture) -> Plot:
     """A bar per run and cause, and the table."""
     runs = with_room(runs)
     if not runs:
@@ -48,7 +48,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
         axes.y, axes.has_rows = rows([label(run) for run in runs]), True
     segments.has_y_labels = False
     drawn.legend(
-        [Entry(words, colour) for (_, words), colour in zip(CAUSES, colours)], len(CAUSES), above=False
+        [LegendEntry(words, colour) for (_, words), colour in zip(CAUSES, colours)], len(CAUSES), above=False
     )
     of_runs = [_row(run) for run in runs]
     heading = [
@@ -73,7 +73,7 @@ def _numbers(axes: Axes, values: Sequence[float]) -> None:
     axes.x = linear(0.0, 1.25 * max([*values, 0.01]))
 
 
-def _row(run: Run) -> list[str]:
+def _row(run: ReportedRun) -> list[str]:
     room = run.summary["room"]
     parts = [room["stranded"][key] for key in (*(key for key, _ in CAUSES), "left_over_from_segments")]
     failures = run.summary.get("failures") or {}

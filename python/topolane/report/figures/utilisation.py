@@ -8,7 +8,7 @@ import polars
 
 from topolane.units import percent
 
-from ..data import MachinePicture, Run
+from ..data import MachinePicture, ReportedRun
 from ..plot import Plot, box_statistics, boxes, empty, label, panels, share_x
 from ..scale import WHOLE, linear
 from ..style import series
@@ -23,7 +23,7 @@ WORDS = (
 )
 
 
-def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
+def draw(runs: Sequence[ReportedRun], picture: MachinePicture) -> Plot:
     """Two panels of box plots, in per cent of the nodes, a row per run."""
     if all(run.utilization.is_empty() for run in runs):
         return Plot(NAME, TITLE, WORDS, "Nothing ran.", empty("Nothing ran."))

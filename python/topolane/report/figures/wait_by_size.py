@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from topolane.units import NOTHING, duration
 
 from ..bins import merge_bins, nodes_label
-from ..data import MachinePicture, Run
+from ..data import MachinePicture, ReportedRun
 from ..plot import Plot, empty, label, panels, share_x
 from ..scale import decades, spans_decades, times
 from ..style import INK, MUTED, series
@@ -16,7 +16,7 @@ NAME = "wait-by-size"
 TITLE = "Mean wait by job size"
 
 
-def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
+def draw(runs: Sequence[ReportedRun], picture: MachinePicture) -> Plot:
     """Bars of the mean wait: a panel per size bin, a row per run."""
     waits = [run.wait_by_size() for run in runs]
     bins = [bounds for bounds in merge_bins(waits) if any(wait.get(bounds) is not None for wait in waits)]

@@ -8,7 +8,7 @@ import polars
 
 from topolane.units import duration, percent
 
-from ..data import MachinePicture, Run
+from ..data import MachinePicture, ReportedRun
 from ..plot import TOGETHER, Plot, empty, lines, share_x
 from ..scale import WHOLE, decades, linear
 
@@ -23,7 +23,7 @@ POINTS = 400
 OVERLAID = 4  # runs per panel
 
 
-def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
+def draw(runs: Sequence[ReportedRun], picture: MachinePicture) -> Plot:
     """Cumulative distributions of the wait, in per cent of the jobs."""
     words = WORDS + (TOGETHER if len(runs) > OVERLAID else "")
     waits = [run.jobs["waiting_time"].drop_nulls().drop_nans().sort() for run in runs]

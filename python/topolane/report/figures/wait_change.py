@@ -8,7 +8,7 @@ from topolane.units import change
 
 from ..axes import Guide
 from ..bins import merge_bins, nodes_label
-from ..data import MachinePicture, Run
+from ..data import MachinePicture, ReportedRun
 from ..plot import Plot, empty, label, panels, share_x
 from ..scale import decades, spans_decades, times
 from ..style import GAIN, INK, LOSS, MUTED
@@ -17,7 +17,7 @@ NAME = "wait-change"
 TITLE = "Who gains and who loses"
 
 
-def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
+def draw(runs: Sequence[ReportedRun], picture: MachinePicture) -> Plot:
     """Bars of the difference to the first run's mean wait: a panel per size bin, a row per run."""
     first, *others = ((run, run.wait_by_size()) for run in runs)
     bins = [bounds for bounds in merge_bins([first[1]]) if first[1][bounds] is not None]
