@@ -30,8 +30,8 @@ from topolane.kubernetes.objects import PLACEMENT, Placement, Pod, quantity
 from topolane.kubernetes.proofs import PROOF, USUAL_NAME, seal
 from topolane.kubernetes.room_plan import make_plan
 from topolane.kubernetes.status import status
-from topolane.serve.feed import State, written
-from topolane.serve.kubernetes import Kubernetes
+from topolane.serve.feed import PageState, written
+from topolane.serve.kubernetes import KubernetesSource
 from topolane.serve.live import Live
 from topolane.serve.outlook import outlook
 
@@ -195,9 +195,9 @@ def test_one_tenants_values_never_reach_another(
     assert mine["good/waits"].kind == "not-now"
     answers = [dataclasses.asdict(found), *(dataclasses.asdict(explain(look, name)) for name in sorted(mine))]
     assert "Group good/waits waits" in " ".join(answers[3]["sentences"])
-    with_page = Kubernetes(cluster, Where(labels=LABELS), None, 1.0)
+    with_page = KubernetesSource(cluster, Where(labels=LABELS), None, 1.0)
     snapshot = with_page.now()
-    answers.append(State(snapshot, 1).whole())
+    answers.append(PageState(snapshot, 1).whole())
     answers.append(outlook(with_page.machine, snapshot, "isolated", "easy"))
     for answer in answers:
         written(answer)
@@ -308,7 +308,7 @@ def test_a_node_with_odd_amounts_costs_no_machine() -> None:
 def test_a_look_that_fails_does_not_end_the_page() -> None:
     """Whatever a source makes of what users wrote: viewers keep the last snapshot, with a problem, until the next look that works."""
     cluster: Any = Answers(GOOD)
-    source = Kubernetes(cluster, Where(labels=LABELS), None, 1.0)
+    source = KubernetesSource(cluster, Where(labels=LABELS), None, 1.0)
 
     async def looks() -> list[tuple[int, tuple[str, ...], bool]]:
         live, found = Live(source), []
@@ -331,6 +331,6 @@ def test_rows_hold_what_a_browser_reads() -> None:
     name, nan, inf = "\u202ea\x00\x1b[2J" + "x" * 9000, float("nan"), float("inf")
     running = Running(1, name, name, name, (0,), nan, inf, bandwidth_share=nan, shadow_note=name)
     waiting = Waiting(2, name, name, name, 1, inf, nan, why=name, expected_start=nan)
-    rows = State(View(1.0, (running,), (waiting,)), 1).whole()
+    rows = PageState(View(1.0, (running,), (waiting,)), 1).whole()
     assert b"NaN" not in written(rows)
     assert all(texts.printable(text) == text and len(text) < 1100 for text in shown_texts(rows))

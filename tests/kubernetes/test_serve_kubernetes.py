@@ -25,7 +25,7 @@ from served import MAIN, served
 from topolane.cli.k8s_common import connected
 from topolane.kubernetes.inspection import Where
 from topolane.serve.api import PAGE
-from topolane.serve.kubernetes import Kubernetes
+from topolane.serve.kubernetes import KubernetesSource
 
 __all__ = ["browser"]
 
@@ -104,7 +104,7 @@ def test_the_reason_is_of_the_snapshot_that_viewers_have(in_chassis: ControlPlan
     in_chassis.submit(second, 33)
     in_chassis.waits_saying(second, "does not fit now")
     with connected(str(in_chassis.kubeconfig), None) as cluster:
-        source = Kubernetes(cluster, Where(labels=tuple(SMALL)), None, 1.0)
+        source = KubernetesSource(cluster, Where(labels=tuple(SMALL)), None, 1.0)
         before = source.now()
         [group] = before.waiting
         said = source.explain(before, group)

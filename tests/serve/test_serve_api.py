@@ -16,7 +16,7 @@ from topolane import sources
 from topolane._engine import Scheduler, State, make_room
 from topolane.serve import forecast, outlook, source
 from topolane.serve.live import Live
-from topolane.serve.replay import Replay
+from topolane.serve.replay import ReplaySource
 from topolane.sources import Shape
 from topolane.sweep import Task
 
@@ -24,12 +24,12 @@ TASK = Task(machine="cab", workload="cab-aug", policy="dedicated", failures="non
 
 
 @pytest.fixture(scope="module")
-def replay() -> Replay:
+def replay() -> ReplaySource:
     """The replay that the page shows."""
-    return Replay(TASK, [TASK.run()], None, 0.0)
+    return ReplaySource(TASK, [TASK.run()], None, 0.0)
 
 
-def test_the_page_shows_the_jobs_of_the_run(page: str, replay: Replay) -> None:
+def test_the_page_shows_the_jobs_of_the_run(page: str, replay: ReplaySource) -> None:
     """A snapshot has the jobs that run and wait at its time, on the nodes and links that the run gave them."""
     shown = httpx.get(f"{page}/api/snapshot").json()
     now = replay.now()
@@ -42,7 +42,7 @@ def test_the_page_shows_the_jobs_of_the_run(page: str, replay: Replay) -> None:
     assert len(machine["nodes"]) == replay.machine.nodes == machine["levels"][-1][-1][1]
 
 
-def test_the_uplinks_of_each_group_are_its_links(page: str, replay: Replay) -> None:
+def test_the_uplinks_of_each_group_are_its_links(page: str, replay: ReplaySource) -> None:
     """The range of links that the page draws on a group are the links whose lower end is a switch of this group."""
     machine, rows = httpx.get(f"{page}/api/machine").json(), replay.machine.link_names()
     assert machine["uplinks"]
@@ -63,7 +63,7 @@ def test_each_rail_has_its_own_uplinks() -> None:
     assert picture["domains"][1] == ["rack2", [18, 36]]
 
 
-def test_why_a_job_waits_is_what_the_engine_explains(page: str, replay: Replay) -> None:
+def test_why_a_job_waits_is_what_the_engine_explains(page: str, replay: ReplaySource) -> None:
     """The sentences of a waiting job begin with the engine's refusal of it, with the running jobs as they are."""
     now = replay.now()
     engine = Scheduler(replay.machine, "dedicated", "easy")
@@ -81,13 +81,13 @@ def test_why_a_job_waits_is_what_the_engine_explains(page: str, replay: Replay) 
     assert "It is the first in the queue." in sentences
 
 
-def test_a_running_or_unknown_job_has_no_reason(page: str, replay: Replay) -> None:
+def test_a_running_or_unknown_job_has_no_reason(page: str, replay: ReplaySource) -> None:
     """Only a waiting job has a reason; for another the answer is 404."""
     assert httpx.get(f"{page}/api/why", params={"job": replay.now().running[0].id}).status_code == 404
     assert httpx.get(f"{page}/api/why", params={"job": 10**9}).status_code == 404
 
 
-def test_the_form_is_answered_by_the_engine(page: str, replay: Replay) -> None:
+def test_the_form_is_answered_by_the_engine(page: str, replay: ReplaySource) -> None:
     """A job of the form starts when the engine starts it, on free nodes, and the jobs in its way are those of `make_room`."""
     given = {"nodes": 200, "hours": 2, "policy": "dedicated"}
     answer = httpx.post(f"{page}/api/ask", json=given, timeout=DEADLINE).json()
@@ -107,10 +107,10 @@ def test_the_form_is_answered_by_the_engine(page: str, replay: Replay) -> None:
     assert answer["room"]["jobs"] == found.requeued != []
 
 
-def test_without_the_jobs_in_the_way_there_is_room(replay: Replay) -> None:
+def test_without_the_jobs_in_the_way_there_is_room(replay: ReplaySource) -> None:
     """When the jobs that the answer names are gone and no other job waits, the engine starts the job at once."""
     now = replay.now()
-    question = outlook.Question(200, 7200.0, "dedicated")
+    question = outlook.ForecastQuestion(200, 7200.0, "dedicated")
     gone = set(outlook.ask(replay.machine, now, "easy", question)["room"]["jobs"])
     freed = type(now)(now.time, tuple(job for job in now.running if job.id not in gone), ())
     assert outlook.ask(replay.machine, freed, "easy", question)["start"] == now.time
@@ -123,7 +123,7 @@ def test_a_job_wider_than_the_machine_never_starts(page: str) -> None:
     assert answer["never"] and answer["start"] is None and answer["why"] and answer["room"] is None
 
 
-def test_a_forecast_starts_no_job_before_it_can(replay: Replay) -> None:
+def test_a_forecast_starts_no_job_before_it_can(replay: ReplaySource) -> None:
     """In the coming hours no node has two jobs at a time: running jobs keep theirs until their walltime ends."""
     now = replay.now()
     found = forecast.Copy(replay.machine, now, "dedicated", "easy").run(now.time + outlook.HORIZON, 30.0)
@@ -136,7 +136,7 @@ def test_a_forecast_starts_no_job_before_it_can(replay: Replay) -> None:
                 assert not set(nodes) & set(others)
 
 
-def test_any_time_of_the_log_can_be_looked_at(page: str, replay: Replay) -> None:
+def test_any_time_of_the_log_can_be_looked_at(page: str, replay: ReplaySource) -> None:
     """A snapshot of the past is the run's at that time; a time outside the log is its nearest end."""
     first, last = replay.span()
     for at in (first + 0.4 * (last - first), last + 1e6):
@@ -182,12 +182,12 @@ def test_changes_lead_to_the_same_as_the_whole_snapshot() -> None:
         assert list(waiting.values()) == whole["waiting"]
 
 
-def test_figures_of_a_second_policy_are_served(replay: Replay) -> None:
+def test_figures_of_a_second_policy_are_served(replay: ReplaySource) -> None:
     """`--shadow` adds a line of the same times for each policy; utilisation is that of the run's table."""
     import polars
 
     runs = [TASK.run(), Task(**{**vars(TASK), "policy": "first-fit"}).run()]
-    series = Replay(TASK, runs, None, 0.0).series()
+    series = ReplaySource(TASK, runs, None, 0.0).series()
     assert [line.name for line in series.lines] == ["dedicated", "first-fit"]
     table = polars.DataFrame(runs[1].tables["utilization"])
     time_of = series.times[200]
@@ -195,7 +195,7 @@ def test_figures_of_a_second_policy_are_served(replay: Replay) -> None:
     assert series.lines[1].waiting[200] == row["waiting_jobs"][0]
 
 
-class Counted(Replay):
+class Counted(ReplaySource):
     """A replay that counts how often its figures are read."""
 
     read = 0

@@ -9,9 +9,9 @@ import pytest
 from topolane._engine import Machine
 from topolane.cluster.view import Running, View, Waiting
 from topolane.serve import comparison
-from topolane.serve.comparison import Comparison, Followed
+from topolane.serve.comparison import Followed, PolicyComparison
 from topolane.serve.forecast import NEVER
-from topolane.serve.replay import Replay
+from topolane.serve.replay import ReplaySource
 from topolane.sources import Shape
 from topolane.sweep import Task
 
@@ -21,10 +21,10 @@ MACHINE = Machine.of("small", [(["leaf1"], [f"n{node}" for node in range(4)])])
 
 
 @pytest.fixture(scope="module")
-def watched() -> tuple[Replay, list[View]]:
+def watched() -> tuple[ReplaySource, list[View]]:
     """A system under the policy isolated, and a snapshot at each submission, start and end."""
     run = TASK.run()
-    replay = Replay(TASK, [run], None, 0.0)
+    replay = ReplaySource(TASK, [run], None, 0.0)
     jobs = polars.DataFrame(run.tables["jobs"])
     names = ("submission_time", "starting_time", "finish_time")
     times = sorted({time for name in names for time in jobs[name].to_list()})
@@ -32,7 +32,7 @@ def watched() -> tuple[Replay, list[View]]:
 
 
 @pytest.mark.parametrize("policy", ["first-fit", "dedicated"])
-def test_starts_are_those_of_the_simulator(watched: tuple[Replay, list[View]], policy: str) -> None:
+def test_starts_are_those_of_the_simulator(watched: tuple[ReplaySource, list[View]], policy: str) -> None:
     """Of jobs that were seen at each event of one policy, another one makes what a simulation of it makes: the same starts."""
     replay, snapshots = watched
     followed = Followed()
@@ -44,10 +44,10 @@ def test_starts_are_those_of_the_simulator(watched: tuple[Replay, list[View]], p
     assert found != sorted(stay.start for stay in followed.stays)
 
 
-def test_the_lines_are_of_the_system_and_of_the_policy(watched: tuple[Replay, list[View]]) -> None:
+def test_the_lines_are_of_the_system_and_of_the_policy(watched: tuple[ReplaySource, list[View]]) -> None:
     """Both lines have the same times. The waits of the system's are its own, and the policy's jobs wait less than under isolated."""
     replay, snapshots = watched
-    drawn = Comparison(replay.machine, "system", ["first-fit"], "easy")
+    drawn = PolicyComparison(replay.machine, "system", ["first-fit"], "easy")
     for snapshot in snapshots:
         drawn.add(snapshot)
     series = drawn.series()
@@ -126,7 +126,7 @@ def test_a_job_that_runs_again_at_the_next_look_comes_twice() -> None:
 
 def test_a_job_that_ended_in_the_system_may_still_wait_in_the_shadow() -> None:
     """The queue of a policy holds the jobs that it has not started, whether the system has ended them or not."""
-    drawn = Comparison(MACHINE, "system", ["first-fit"], "easy")
+    drawn = PolicyComparison(MACHINE, "system", ["first-fit"], "easy")
     base = running(1, (0, 1, 2), 0.0)
     for snapshot in (
         View(0.0, (base,), ()),
@@ -142,7 +142,7 @@ def test_a_job_that_ended_in_the_system_may_still_wait_in_the_shadow() -> None:
 
 def test_there_are_no_figures_before_the_first_snapshot() -> None:
     """A page whose system has not answered yet shows the figures of its history."""
-    assert Comparison(MACHINE, "system", ["first-fit"], "easy").series() is None
+    assert PolicyComparison(MACHINE, "system", ["first-fit"], "easy").series() is None
 
 
 def test_a_job_that_is_cancelled_is_gone_in_both() -> None:
@@ -171,7 +171,7 @@ def test_nodes_out_of_service_are_out_in_both() -> None:
 def test_a_long_history_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """After the most jobs the shadow begins with the system as it is, so its memory is bounded."""
     monkeypatch.setattr(comparison, "MOST_JOBS", 3)
-    drawn = Comparison(MACHINE, "system", ["first-fit"], "easy")
+    drawn = PolicyComparison(MACHINE, "system", ["first-fit"], "easy")
     for time in range(1, 6):
         drawn.add(View(float(time), (running(time, (0,), float(time)),), ()))
     series = drawn.series()

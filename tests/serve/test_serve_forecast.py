@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from topolane.cluster.view import View
 from topolane.serve.forecast import Copy
-from topolane.serve.replay import Replay
+from topolane.serve.replay import ReplaySource
 from topolane.sweep import Task
 
 polars = pytest.importorskip("polars")
@@ -48,7 +48,7 @@ def test_a_forecast_knows_how_long_the_head_has_waited(tmp_path: Path, seed: int
     names = {"machine": str(tmp_path / "machine.toml"), "workload": str(tmp_path / "jobs.swf")}
     task = Task(**names, policy="dedicated", failures="none")
     run = task.run()
-    replay = Replay(task, [run], None, 0.0)
+    replay = ReplaySource(task, [run], None, 0.0)
     starts = dict(run.jobs.select("job_id", "starting_time").iter_rows())
     lasts = dict(run.jobs.select("job_id", "execution_time").iter_rows())
 

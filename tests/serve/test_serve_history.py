@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from topolane import Machine
 from topolane.cluster.view import Running, View, Waiting
-from topolane.serve.feed import State
-from topolane.serve.history import History
+from topolane.serve.feed import PageState
+from topolane.serve.history import SnapshotHistory
 from topolane.serve.live import QUEUED, Busy, Live
-from topolane.serve.source import Source, ranges
+from topolane.serve.source import SnapshotSource, ranges
 
 
 def snapshot(time: float, running: dict[int, int], waiting: list[int], out: tuple[int, ...] = ()) -> View:
@@ -29,7 +29,7 @@ def snapshot(time: float, running: dict[int, int], waiting: list[int], out: tupl
 
 def test_older_times_are_kept_at_coarser_steps() -> None:
     """However long it runs, the history stays in its memory, from its first time to its last; the newest steps stay fine."""
-    history = History(64, "x", most_bytes=20_000)
+    history = SnapshotHistory(64, "x", most_bytes=20_000)
     for time in range(2000):
         history.add(snapshot(float(time), {time * 64 + n: n for n in range(64)}, []))
     assert history.bytes <= 20_000 and 10 < len(history) < 2000
@@ -42,7 +42,7 @@ def test_older_times_are_kept_at_coarser_steps() -> None:
 
 def test_a_snapshot_that_is_not_later_is_passed_over() -> None:
     """A source that does not answer repeats its last snapshot, which the history has already."""
-    history = History(4, "x")
+    history = SnapshotHistory(4, "x")
     for time in (1.0, 1.0, 2.0, 2.0):
         history.add(snapshot(time, {}, []))
     assert len(history) == 2 and history.series().times == [1.0, 2.0]
@@ -52,7 +52,7 @@ def test_a_snapshot_that_is_not_later_is_passed_over() -> None:
 def test_a_clock_that_is_set_back_loses_nothing(clock: list[float]) -> None:
     """Whatever the clock says, the times of the history ascend, its last one is the clock's, and its snapshots stand in the order
     in which they came."""
-    history = History(4, "x")
+    history = SnapshotHistory(4, "x")
     came = [time for time, before in zip(clock, [None, *clock]) if time != before]
     for number, time in enumerate(clock):
         history.add(snapshot(time, {number: 0}, []))
@@ -64,7 +64,7 @@ def test_a_clock_that_is_set_back_loses_nothing(clock: list[float]) -> None:
         assert [history.at(time).time for time in times] == came
 
 
-class Clock(Source):
+class Clock(SnapshotSource):
     """A system without jobs whose clock says what it is given."""
 
     machine = Machine.of("small", [(["leaf1"], ["n1", "n2"])])
@@ -133,7 +133,7 @@ states = st.tuples(
 def test_a_change_leads_from_any_state_to_any_other(before: tuple, after: tuple) -> None:
     """What the page does with a change (`Moment.apply`) gives the running jobs, the queue in its order and the nodes out of
     service of the later state."""
-    old, new = State(snapshot(1.0, *before), 1), State(snapshot(2.0, *after), 2)
+    old, new = PageState(snapshot(1.0, *before), 1), PageState(snapshot(2.0, *after), 2)
     change = json.loads(json.dumps(new.since(old)))
     running, waiting = dict(old.running), dict(old.waiting)
     for id in change["ended"]:

@@ -9,7 +9,7 @@ from topolane._engine import Machine
 from topolane.cluster.view import Reserved, View, Waiting
 from topolane.serve import outlook
 from topolane.serve.forecast import Copy
-from topolane.serve.replay import Replay
+from topolane.serve.replay import ReplaySource
 from topolane.sources import Shape
 from topolane.sweep import Task
 
@@ -110,7 +110,7 @@ def test_no_forecast_breaks_a_reservation() -> None:
     task = Task(
         machine="cab", workload="cab-aug", policy="dedicated", failures="none", shape=Shape(limit=1500)
     )
-    replay = Replay(task, [task.run()], None, 0.0)
+    replay = ReplaySource(task, [task.run()], None, 0.0)
     now = replay.now()
     kept = Reserved("upgrade", tuple(range(320)), now.time + 2 * HOUR, now.time + 12 * HOUR)
     found = Copy(replay.machine, dataclasses.replace(now, reserved=(kept,)), "dedicated", "easy").run(
@@ -125,7 +125,7 @@ def test_no_forecast_breaks_a_reservation() -> None:
 
 
 def asked(nodes: int, hours: float, reservation: str = "") -> dict:
-    question = outlook.Question(nodes, hours * HOUR, "first-fit", reservation=reservation)
+    question = outlook.ForecastQuestion(nodes, hours * HOUR, "first-fit", reservation=reservation)
     return outlook.ask(MACHINE, View(0.0, (), (), reserved=(HALF,)), "easy", question)
 
 

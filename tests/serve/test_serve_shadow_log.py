@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("numpy")
 
 from topolane import InputError
-from topolane.serve.shadow import Shadow
+from topolane.serve.shadow import ShadowSource
 
 MACHINE = 'name = "m"\n[[site]]\nname = "s"\nchildren = [2, 2]\n'
 BEGINS = {"time": 5.0, "event": "shadow", "machine": MACHINE, "policy": "first-fit"}
@@ -30,7 +30,7 @@ def test_a_damaged_line_leaves_what_was_read(tmp_path: Path) -> None:
     """As long as the log is damaged every look says so, and the past that was read before can be looked at."""
     log = tmp_path / "shadow.jsonl"
     log.write_text("".join(json.dumps(event) + "\n" for event in (BEGINS, HOLDS)))
-    shadow = Shadow(str(log), None, 1.0)
+    shadow = ShadowSource(str(log), None, 1.0)
     assert shadow.span() == (5.0, 9.0)
     with log.open("a") as file:
         file.write('{"time": 12.0, "event": "start"}\n')
@@ -52,7 +52,7 @@ def test_the_first_and_the_last_start_are_drawn(tmp_path: Path, start: float) ->
     began = HOLDS | {"event": "start", "start": start, "submit": 4, **placed, "policy": placed | {"aph": 0.5}}
     before = HOLDS | {"id": 2, "job": "2", "start": 1, "submit": 0, "time": 5.5}
     log.write_text("".join(json.dumps(event) + "\n" for event in (BEGINS | {"time": 5.4}, before, began)))
-    lines = Shadow(str(log), None, 1.0).series().lines
+    lines = ShadowSource(str(log), None, 1.0).series().lines
     assert [[value for value in line.hops if value is not None] for line in lines] == [[1.0], [0.5]]
     assert [value for value in lines[0].wait if value is not None] == [start - 4]
 
@@ -63,7 +63,7 @@ def test_a_job_that_has_ended_is_gone_at_once(tmp_path: Path) -> None:
     began = HOLDS | {"nodes": "m[1-2]"}
     ends = {"time": 12.345, "event": "ends", "id": 1, "at": 12.3454}
     log.write_text("".join(json.dumps(event) + "\n" for event in (BEGINS, began, ends)))
-    shadow = Shadow(str(log), None, 1.0)
+    shadow = ShadowSource(str(log), None, 1.0)
     assert not shadow.now().running and len(shadow.at(12.3).running) == 1
 
 
@@ -81,7 +81,7 @@ def test_a_clock_that_is_set_back_keeps_the_order_of_the_log(tmp_path: Path) -> 
         {"time": 440.0, "event": "ends", "id": 3, "at": 440.0},
     )
     log.write_text("".join(json.dumps(event) + "\n" for event in events))
-    shadow = Shadow(str(log), None, 1.0)
+    shadow = ShadowSource(str(log), None, 1.0)
     assert shadow.span() == (400.0, 440.0)
     assert [job.id for job in shadow.now().running] == [2]
     assert [job.id for job in shadow.at(425.0).running] == [1, 2]

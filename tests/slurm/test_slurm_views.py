@@ -142,7 +142,7 @@ def test_the_page_does_not_read_links_of_another_machine(
     so."""
     now = [look_of(tmp_path, 1)]
     monkeypatch.setattr(served, "inspect", lambda _: now[0])
-    page = served.Slurm(Settings(), None, None, 1.0)
+    page = served.SlurmSource(Settings(), None, None, 1.0)
     before = page.now()
     assert before.links_out == (3,) and not before.problems
     now[0] = dataclasses.replace(look_of(tmp_path, 2), out=LinksOut(frozenset({10**6})))

@@ -23,8 +23,8 @@ from topolane.sweep import Task, compare
 if TYPE_CHECKING:
     from topolane.kubernetes.client import Cluster
     from topolane.mpi.address import Address
-    from topolane.serve.gate import Access
-    from topolane.serve.source import Source
+    from topolane.serve.gate import PageAccess
+    from topolane.serve.source import SnapshotSource
 
 DEFAULT_POLICY = "dedicated"
 DEFAULT_SHADOW = "first-fit"
@@ -201,16 +201,16 @@ def _compared_live(shadows: str | None) -> list[str]:
     return found
 
 
-def _shadow(path: str, given: dict[str, Any]) -> Source:
-    from topolane.serve.shadow import Shadow
+def _shadow(path: str, given: dict[str, Any]) -> SnapshotSource:
+    from topolane.serve.shadow import ShadowSource
 
-    return Shadow(path, given["policy"], given["interval"])
+    return ShadowSource(path, given["policy"], given["interval"])
 
 
 def _access(
     address: Address, token_file: str | None, auth_header: str | None, names: tuple[str, ...]
-) -> Access:
-    from topolane.serve.gate import Access
+) -> PageAccess:
+    from topolane.serve.gate import PageAccess
 
     token = None if token_file is None else texts.read_text(token_file, texts.SMALL).strip()
     if token is not None and (len(token) < LEAST_TOKEN or not token.isascii() or not token.isprintable()):
@@ -222,7 +222,7 @@ def _access(
     for name in names:
         if not NAME.fullmatch(name):
             raise InputError(f"--public-name {texts.shown(name)}: must be a name such as hpc.example.org")
-    return Access(token, auth_header, names, any_name=not address.is_local)
+    return PageAccess(token, auth_header, names, any_name=not address.is_local)
 
 
 def _refuse(options: tuple[str, ...], needs: str) -> None:
@@ -236,20 +236,20 @@ def _refuse(options: tuple[str, ...], needs: str) -> None:
             raise InputError(f"{option.opts[0]} is of {needs}")
 
 
-def _slurm(given: dict[str, Any]) -> Source:
-    from topolane.serve.slurm import Slurm
+def _slurm(given: dict[str, Any]) -> SnapshotSource:
+    from topolane.serve.slurm import SlurmSource
     from topolane.slurm.inspection import Settings as Where
 
     where = Where(given["state"], given["slurmrestd"], given["slurm_token_file"])
-    return Slurm(where, _named_machine(given), given["policy"], given["interval"])
+    return SlurmSource(where, _named_machine(given), given["policy"], given["interval"])
 
 
-def _kubernetes(given: dict[str, Any], cluster: Cluster) -> Source:
+def _kubernetes(given: dict[str, Any], cluster: Cluster) -> SnapshotSource:
     from topolane.kubernetes.inspection import Where
-    from topolane.serve.kubernetes import Kubernetes
+    from topolane.serve.kubernetes import KubernetesSource
 
     where = Where(given["config"], _named_machine(given), keys(given["labels"]))
-    return Kubernetes(cluster, where, given["policy"], given["interval"])
+    return KubernetesSource(cluster, where, given["policy"], given["interval"])
 
 
 def _named_machine(given: dict[str, Any]) -> str | None:
@@ -258,8 +258,8 @@ def _named_machine(given: dict[str, Any]) -> str | None:
     return given["machine"] if named else None
 
 
-def _log(given: dict[str, Any]) -> Source:
-    from topolane.serve.replay import Replay
+def _log(given: dict[str, Any]) -> SnapshotSource:
+    from topolane.serve.replay import ReplaySource
 
     at, speed, shadows = given["at"], given["speed"], given["shadows"]
     shape = settings.shape_of(given)
@@ -283,4 +283,4 @@ def _log(given: dict[str, Any]) -> Source:
     tasks = [task, *(dataclasses.replace(task, policy=name, min_bandwidth=None) for name in compared)]
     with common.counting_bar("simulating", len(tasks)) as done:
         runs = compare(tasks, done=done)
-    return Replay(task, runs, None if at is None else 3600.0 * at, speed)
+    return ReplaySource(task, runs, None if at is None else 3600.0 * at, speed)

@@ -19,11 +19,11 @@ from starlette.types import Receive, Scope, Send
 from topolane._engine import InputError
 from topolane.cluster.accounts import SOCKET
 from topolane.cluster.metrics import registry_of
-from topolane.serve.feed import State, event, packed
-from topolane.serve.gate import LOGIN, METRICS, WHO, Access, Gate, Rate
+from topolane.serve.feed import PageState, event, packed
+from topolane.serve.gate import LOGIN, METRICS, WHO, PageAccess, PageGate, Rate
 from topolane.serve.live import Busy, Live
 from topolane.serve.metrics import metrics
-from topolane.serve.outlook import KNOWN, Question
+from topolane.serve.outlook import KNOWN, ForecastQuestion
 from topolane.serve.source import picture
 from topolane.units import plural
 from topolane.web.requests import same
@@ -50,7 +50,7 @@ MOST_GPUS = 1024
 At = Annotated[float | None, Query(allow_inf_nan=False)]
 
 
-class Asked(BaseModel):
+class ForecastRequest(BaseModel):
     """A request for the forecast of a job that might be submitted."""
 
     nodes: int = Field(ge=1, le=MOST_NODES)
@@ -62,14 +62,14 @@ class Asked(BaseModel):
     at: float | None = Field(default=None, allow_inf_nan=False)
 
 
-class Login(BaseModel):
+class ViewerLogin(BaseModel):
     """The token that a viewer sends."""
 
     token: str = Field(max_length=1024)
 
 
-def create(live: Live, access: Access, *, viewers: int = VIEWERS) -> FastAPI:
-    """The application with its access control (`Gate`)."""
+def create(live: Live, access: PageAccess, *, viewers: int = VIEWERS) -> FastAPI:
+    """The application with its access control (`PageGate`)."""
     app = FastAPI(title="Topolane", docs_url=None, redoc_url=None, openapi_url=None)
     facts = picture(live.source.machine) | _facts(live)
     machine = packed(facts)
@@ -83,7 +83,7 @@ def create(live: Live, access: Access, *, viewers: int = VIEWERS) -> FastAPI:
         return Response((PAGE / "index.html").read_bytes(), media_type="text/html; charset=utf-8")
 
     @app.post(LOGIN)
-    async def login(request: Request, shown: Login) -> Response:
+    async def login(request: Request, shown: ViewerLogin) -> Response:
         # Only wrong tokens are counted, so that viewers who share an account with a guesser can still log in.
         # The limit only saves the server's time: a token is safe because it is long and random.
         if not same(shown.token, access.token):
@@ -101,7 +101,7 @@ def create(live: Live, access: Access, *, viewers: int = VIEWERS) -> FastAPI:
             return _gzipped(live.feed.packed())
         _counted(looks, request.scope[WHO])
         found = await _answered(live.past(at))
-        return _gzipped(await asyncio.to_thread(lambda: packed(State(found, 0).whole())))
+        return _gzipped(await asyncio.to_thread(lambda: packed(PageState(found, 0).whole())))
 
     @app.get("/api/events")
     async def events() -> Response:
@@ -123,7 +123,7 @@ def create(live: Live, access: Access, *, viewers: int = VIEWERS) -> FastAPI:
         return JSONResponse({"sentences": await _answered(live.why(job, at))})
 
     @app.post("/api/ask")
-    async def ask(request: Request, asked: Asked) -> Response:
+    async def ask(request: Request, asked: ForecastRequest) -> Response:
         _counted(questions, request.scope[WHO])
         if asked.policy not in KNOWN and asked.policy != live.source.policy:
             raise HTTPException(422, "this policy is not known here")
@@ -132,7 +132,7 @@ def create(live: Live, access: Access, *, viewers: int = VIEWERS) -> FastAPI:
         if asked.gpus is not None and asked.gpus > facts["gpus"]:
             raise HTTPException(422, f"no node has more than {facts['gpus']} GPUs")
         eligible = None if asked.partition is None else live.source.partitions[asked.partition]
-        question = Question(
+        question = ForecastQuestion(
             *(asked.nodes, asked.hours * 3600.0, asked.policy, asked.gpus, eligible), asked.reservation or ""
         )
         return JSONResponse(await _answered(live.ask(question, asked.at)))
@@ -144,7 +144,7 @@ def create(live: Live, access: Access, *, viewers: int = VIEWERS) -> FastAPI:
 
     app.add_exception_handler(RequestValidationError, _not_understood)
     app.mount("/static", StaticFiles(directory=PAGE, check_dir=False), name="static")
-    app.add_middleware(Gate, access=access)
+    app.add_middleware(PageGate, access=access)
     return app
 
 

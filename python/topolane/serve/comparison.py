@@ -15,7 +15,7 @@ from topolane._engine import Machine
 from topolane.cluster.view import Running, View, Waiting
 from topolane.serve.forecast import NEVER, Copy
 from topolane.serve.lines import edges_of, line_of
-from topolane.serve.source import Line, Series
+from topolane.serve.source import PolicyLine, Series
 
 MOST_JOBS = 20_000
 """After this number of jobs, the comparison starts again from the system's present state."""
@@ -24,7 +24,7 @@ PART = 0.05
 
 
 @dataclasses.dataclass
-class Stay:
+class ObservedJob:
     """One stay of a job in the system. Times are in seconds."""
 
     job: Waiting
@@ -48,7 +48,7 @@ class Followed:
     def __init__(self) -> None:
         self.base: View | None = None
         """The first snapshot. Its running jobs are numbered by their index in `stays`."""
-        self.stays: list[Stay] = []
+        self.stays: list[ObservedJob] = []
         self.outs: list[tuple[float, tuple[int, ...]]] = []
         """The nodes out of service from each time on."""
         self.last = 0.0
@@ -108,14 +108,14 @@ class Followed:
             return
         self._begin(job.id, job, now if job.id in self._held or known is not None else job.submit)
 
-    def _stay(self, id: int) -> Stay | None:
+    def _stay(self, id: int) -> ObservedJob | None:
         return self.stays[self._now[id]] if id in self._now else None
 
     def _begin(self, id: int, job: Waiting, since: float) -> None:
         assert self.base is not None
         self._now[id] = number = len(self.stays)
         self._held.discard(id)
-        self.stays.append(Stay(dataclasses.replace(job, id=number), since, max(since, self.base.time)))
+        self.stays.append(ObservedJob(dataclasses.replace(job, id=number), since, max(since, self.base.time)))
 
     def _end(self, id: int, now: float) -> None:
         self.stays[self._now.pop(id)].end = now
@@ -150,7 +150,7 @@ def starts(machine: Machine, followed: Followed, policy: str, queue: str) -> lis
     return found
 
 
-class Comparison:
+class PolicyComparison:
     """Statistics of a live system, and of other policies with the same jobs. Several threads may use it."""
 
     def __init__(self, machine: Machine, name: str, policies: Sequence[str], queue: str) -> None:
@@ -187,7 +187,7 @@ class Comparison:
         edges = edges_of(base.time, followed.last)
         submits, nodes = [stay.since for stay in stays], [stay.job.nodes for stay in stays]
 
-        def drawn(name: str, starts: Sequence[float], ends: Sequence[float]) -> Line:
+        def drawn(name: str, starts: Sequence[float], ends: Sequence[float]) -> PolicyLine:
             return line_of(name, edges, self._machine.nodes, submits, starts, ends, nodes)
 
         lines = [drawn(self._name, [stay.start for stay in stays], [stay.end for stay in stays])]
@@ -198,6 +198,6 @@ class Comparison:
         return Series([float(edge) for edge in edges[1:]], lines)
 
 
-def _gone(stay: Stay) -> float:
+def _gone(stay: ObservedJob) -> float:
     """When a job was cancelled before its start; infinite for other jobs."""
     return stay.end if stay.start == NEVER else NEVER

@@ -11,7 +11,7 @@ from topolane.cluster.view import View
 from topolane.serve.source import ranges, reserved_row, running_row, waiting_row
 
 
-class State:
+class PageState:
     """A snapshot in the form that the page reads."""
 
     def __init__(self, snapshot: View, version: int) -> None:
@@ -35,7 +35,7 @@ class State:
             "problems": list(self.snapshot.problems),
         }
 
-    def since(self, before: State) -> dict[str, Any]:
+    def since(self, before: PageState) -> dict[str, Any]:
         """The change that turns an earlier state into this one.
 
         Changed rows are among the new ones. The new queue is the old one without the rows that left and with
@@ -68,7 +68,7 @@ class Feed:
     """The newest state. Belongs to one event loop."""
 
     def __init__(self) -> None:
-        self.state: State | None = None
+        self.state: PageState | None = None
         self._packed: tuple[int, bytes] | None = None
         self._changed = asyncio.Condition()
 
@@ -79,7 +79,7 @@ class Feed:
             self.state = state
             self._changed.notify_all()
 
-    async def after(self, version: int) -> State:
+    async def after(self, version: int) -> PageState:
         """Waits until the newest state has another version, and returns it."""
         async with self._changed:
             await self._changed.wait_for(lambda: self.state is not None and self.state.version != version)
@@ -94,8 +94,8 @@ class Feed:
         return self._packed[1]
 
 
-def _next(before: State | None, snapshot: View) -> State:
-    state = State(snapshot, 1 if before is None else before.version + 1)
+def _next(before: PageState | None, snapshot: View) -> PageState:
+    state = PageState(snapshot, 1 if before is None else before.version + 1)
     if before is not None:
         state.change = event("change", state.since(before))
     return state

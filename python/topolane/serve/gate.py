@@ -40,7 +40,7 @@ HEADERS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Access:
+class PageAccess:
     """The rules for access to the page."""
 
     token: str | None = None
@@ -78,10 +78,10 @@ class Rate:
         return 0.0 if left >= 1 else (1 - left) / self._per_second
 
 
-class Gate:
+class PageGate:
     """An ASGI middleware that refuses requests by their headers and adds the page's headers to every answer."""
 
-    def __init__(self, app: ASGIApp, *, access: Access) -> None:
+    def __init__(self, app: ASGIApp, *, access: PageAccess) -> None:
         self._app, self._access = app, access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -7,7 +7,7 @@ import pickle
 import zlib
 
 from topolane.cluster.view import View
-from topolane.serve.source import Line, Series
+from topolane.serve.source import PolicyLine, Series
 
 MOST_BYTES = 64 << 20
 """The most bytes of stored snapshots."""
@@ -15,7 +15,7 @@ MOST_POINTS = 4096
 """The most points of a line over time."""
 
 
-class History:
+class SnapshotHistory:
     """Snapshots by time. If they take too much memory, every second one of the older half is dropped.
 
     If the clock is set back, the times of earlier snapshots are moved back too, so that their order stays.
@@ -85,4 +85,4 @@ class History:
     def series(self) -> Series:
         """Utilisation and queue length at the times of snapshots."""
         times, busy, waiting = ([row[column] for row in self._points] for column in range(3))
-        return Series(times, [Line(self._name, busy, waiting, [None] * len(times))])
+        return Series(times, [PolicyLine(self._name, busy, waiting, [None] * len(times))])

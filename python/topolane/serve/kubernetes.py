@@ -27,7 +27,7 @@ NOTES = (
 )
 
 
-class Kubernetes:
+class KubernetesSource:
     """A running cluster as a source.
 
     policy: None for the policy in topolane-scheduler's settings. Raises InputError if the cluster does not

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from topolane.serve.source import Line
+from topolane.serve.source import PolicyLine
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,12 +38,12 @@ def line_of(
     starts: Sequence[float],
     ends: Sequence[float],
     nodes: Sequence[int],
-) -> Line:
+) -> PolicyLine:
     """Utilisation, queue length and mean waits of jobs. An unknown start or end is infinite."""
     submit, start, end, size = (np.array(column, dtype=float) for column in (submits, starts, ends, nodes))
     busy = [size[(start <= time) & (end > time)].sum() for time in edges[1:]]
     queued = [((submit <= time) & (start > time) & (end > time)).sum() for time in edges[1:]]
-    return Line(
+    return PolicyLine(
         name,
         [round(min(float(count) / all_nodes, 1.0), 4) for count in busy],
         [float(count) for count in queued],

@@ -15,11 +15,11 @@ from topolane import untrusted
 from topolane._engine import InputError
 from topolane.cluster.view import View
 from topolane.serve import outlook
-from topolane.serve.comparison import Comparison
+from topolane.serve.comparison import PolicyComparison
 from topolane.serve.feed import Feed, packed
-from topolane.serve.history import History
-from topolane.serve.outlook import Question
-from topolane.serve.source import Source
+from topolane.serve.history import SnapshotHistory
+from topolane.serve.outlook import ForecastQuestion
+from topolane.serve.source import SnapshotSource
 
 T = TypeVar("T")
 LOG = logging.getLogger(__name__)
@@ -41,18 +41,18 @@ class Busy(Exception):
 class Live:
     """A source with its history and its viewers' feed. Belongs to one event loop."""
 
-    def __init__(self, source: Source, policies: Sequence[str] = ()) -> None:
+    def __init__(self, source: SnapshotSource, policies: Sequence[str] = ()) -> None:
         """policies: policies to compare with a live system."""
         self.source = source
         self.comparison = (
-            Comparison(source.machine, source.title, policies, source.queue) if policies else None
+            PolicyComparison(source.machine, source.title, policies, source.queue) if policies else None
         )
         self.feed = Feed()
         self.ended = asyncio.Event()
         """Set when viewers must be disconnected."""
         self.answered = time.monotonic()
         """When the source last answered, by the monotonic clock."""
-        self.history = History(source.machine.nodes, source.title)
+        self.history = SnapshotHistory(source.machine.nodes, source.title)
         self._lock = threading.Lock()
         self._working = asyncio.Semaphore(AT_ONCE)
         self._asking = 0
@@ -191,7 +191,7 @@ class Live:
             lambda: outlook.why(source.machine, snapshot, source.policy, source.queue, job)
         )
 
-    async def ask(self, question: Question, at: float | None) -> dict[str, Any]:
+    async def ask(self, question: ForecastQuestion, at: float | None) -> dict[str, Any]:
         """When and where a job would start. Raises InputError for an unknown reservation."""
         snapshot, source = await self.moment(at), self.source
         if question.reservation and question.reservation not in {one.name for one in snapshot.reserved}:

@@ -44,7 +44,7 @@ KEPT_OFF = "nodes are reserved"
 
 
 @dataclasses.dataclass(frozen=True)
-class Question:
+class ForecastQuestion:
     """A job that might be submitted. `walltime` is in seconds."""
 
     nodes: int
@@ -186,7 +186,7 @@ def _in_the_queue(present: Copy, snapshot: View, job: Waiting, place: int, fits:
     return said
 
 
-def ask(machine: Machine, snapshot: View, queue: str, question: Question) -> dict[str, Any]:
+def ask(machine: Machine, snapshot: View, queue: str, question: ForecastQuestion) -> dict[str, Any]:
     """When and where a job would start if it was submitted now, why it would not start now, and what would
     make room.
 
@@ -229,7 +229,7 @@ def ask(machine: Machine, snapshot: View, queue: str, question: Question) -> dic
 def _room(
     machine: Machine,
     snapshot: View,
-    question: Question,
+    question: ForecastQuestion,
     id: int,
     names: dict[int, str],
     usable: Sequence[int] | None,

@@ -11,7 +11,7 @@ import numpy as np
 
 from topolane.cluster.view import HeadWait, Running, View, Waiting
 from topolane.moment import intervals, share_of
-from topolane.serve.source import Line, Series
+from topolane.serve.source import PolicyLine, Series
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +29,7 @@ POINTS = 600
 """Points of a line."""
 
 
-class Replay:
+class ReplaySource:
     """The runs of a log. The page shows the first run; the others are lines for comparison.
 
     at: seconds after the first submission at which the clock starts; None for the minute with the longest
@@ -174,7 +174,7 @@ def _series(runs: Sequence[Run], nodes: int) -> Series:
     return Series([float(edge) for edge in edges[1:]], [_line(run, edges, nodes) for run in runs])
 
 
-def _line(run: Run, edges: NDArray[Any], nodes: int) -> Line:
+def _line(run: Run, edges: NDArray[Any], nodes: int) -> PolicyLine:
     import polars
 
     jobs = polars.DataFrame(run.tables["jobs"])
@@ -184,7 +184,7 @@ def _line(run: Run, edges: NDArray[Any], nodes: int) -> Line:
     starts, waits = jobs["starting_time"].to_numpy(), jobs["waiting_time"].to_numpy()
     counts, _ = np.histogram(starts, edges)
     sums, _ = np.histogram(starts, edges, weights=waits)
-    return Line(
+    return PolicyLine(
         run.label,
         [round(float(one) / nodes, 4) for one in busy["busy_nodes"].to_numpy()[rows]],
         [float(one) for one in busy["waiting_jobs"].to_numpy()[rows]],

@@ -15,9 +15,9 @@ from starlette.types import ASGIApp
 from topolane.mpi.address import Address, bound_to
 from topolane.mpi.listener import Slots, raise_descriptor_limit
 from topolane.serve.api import create
-from topolane.serve.gate import Access
+from topolane.serve.gate import PageAccess
 from topolane.serve.live import Live
-from topolane.serve.source import Source
+from topolane.serve.source import SnapshotSource
 from topolane.web.bounded import LOG, Protocol, Seldom, Server
 
 PER_VIEWER = 3
@@ -37,9 +37,9 @@ class _Protocol(Protocol):
 
 
 def serve(
-    source: Source,
+    source: SnapshotSource,
     address: Address,
-    access: Access,
+    access: PageAccess,
     *,
     viewers: int,
     policies: Sequence[str] = (),
@@ -59,7 +59,7 @@ async def _serve(
     live: Live,
     bound: socket.socket,
     address: Address,
-    access: Access,
+    access: PageAccess,
     viewers: int,
     ready: Callable[[str], None],
 ) -> None:

@@ -14,7 +14,7 @@ from topolane.cluster.answers import no_event, policy_of
 from topolane.cluster.log import events
 from topolane.cluster.view import Running, View, Waiting
 from topolane.serve.lines import POINTS, edges_of, line_of, means, points_of
-from topolane.serve.source import Line, Series
+from topolane.serve.source import PolicyLine, Series
 from topolane.units import plural
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class _Log:
     last: float
 
 
-class Shadow:
+class ShadowSource:
     """The log that `topolane slurm shadow --log` or `topolane k8s shadow --log` writes. It may still be
     growing.
 
@@ -214,7 +214,7 @@ def _said(event: Mapping[str, Any], policy: str) -> str:
     )
 
 
-def _line(log: _Log, name: str, side: int, edges: NDArray[Any]) -> Line:
+def _line(log: _Log, name: str, side: int, edges: NDArray[Any]) -> PolicyLine:
     stays = log.stays
     starts = [stay.job.start for stay in stays]
     nodes = [len(stay.job.nodes) for stay in stays]

@@ -18,7 +18,7 @@ AS_STOCK = "slurm-tree"
 """The policy of a question if the plugin places no jobs."""
 
 
-class Slurm:
+class SlurmSource:
     """A running Slurm as a source.
 
     machine: a name or a file; None for the plugin's file, otherwise Slurm's own tree. policy: None for the

@@ -13,7 +13,7 @@ from topolane.untrusted import finite, line
 
 
 @dataclasses.dataclass(frozen=True)
-class Line:
+class PolicyLine:
     """Values over time for one policy. All lists that are not empty have the same length."""
 
     name: str
@@ -34,10 +34,10 @@ class Series:
     """Lines over the same times."""
 
     times: list[float]
-    lines: list[Line]
+    lines: list[PolicyLine]
 
 
-class Source(Protocol):
+class SnapshotSource(Protocol):
     """The source of snapshots. Only one thread at a time calls its methods, except `explain`."""
 
     machine: Machine
@@ -72,14 +72,14 @@ class Source(Protocol):
         """Lines over time; None if only the page's history has them."""
 
 
-class Look(Protocol):
+class SourceLook(Protocol):
     """The data that a live source has read at one moment."""
 
     @property
     def time(self) -> float: ...
 
 
-L = TypeVar("L", bound=Look)
+L = TypeVar("L", bound=SourceLook)
 
 
 def look_of(looks: Iterable[L], snapshot: View) -> L | None:
