@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as some
 from topolane.slurm import accounting_nice
-from topolane.slurm.accounting_jobs import Jobs, Run
+from topolane.slurm.accounting_jobs import AccountedJobs, AccountedRun
 
 USERS = [("physics", "games"), ("physics", "lp"), ("biology", "mail"), ("biology", "news")]
 STEP = 500
@@ -47,7 +47,7 @@ def priority(nodes, partition, qos, rank, nice):
 
 def job(number, second, rank, nice=0, nodes=1, partition="batch", qos="normal", whose=USERS[0], **others):
     """A job submitted in this second while its user has this rank."""
-    run = Run(
+    run = AccountedRun(
         job=number,
         shown=str(number),
         submit=int(second),
@@ -74,7 +74,7 @@ def job(number, second, rank, nice=0, nodes=1, partition="batch", qos="normal", 
 
 def imported(runs, config=CONFIG):
     """By number of the job, the nice values that the import infers."""
-    found = accounting_nice.of(Jobs(runs=list(runs)), config, 0)
+    found = accounting_nice.of(AccountedJobs(runs=list(runs)), config, 0)
     return {number: nice for (number, _), nice in found.items()}
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as some
 from topolane import sources
 from topolane._engine import InputError
 from topolane.slurm import accounting, accounting_check, accounting_jobs, accounting_workload
-from topolane.slurm.accounting_jobs import Run, Share
+from topolane.slurm.accounting_jobs import AccountedRun, Share
 
 ZERO = 1_795_000_000
 ROW = {
@@ -1022,7 +1022,7 @@ def runs(draw):
         eligible = submit + draw(some.integers(0, 1000))
         job = draw(some.integers(1, 9))
         found.append(
-            Run(
+            AccountedRun(
                 *(job, str(job), submit, eligible, eligible + 10**6 * place, draw(some.integers(0, 10**6))),
                 draw(some.none() | some.integers(1, 10**5).map(lambda minutes: 60 * minutes)),
                 *(draw(some.integers(1, 99)), draw(shares), draw(words), "COMPLETED"),

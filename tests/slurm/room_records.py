@@ -13,8 +13,8 @@ from plugin_files import write_counters, write_jobs
 from topolane import Machine
 from topolane.cluster import applying
 from topolane.slurm import plugin_conf, plugin_state, requeueing
-from topolane.slurm.inspection import Inspection, Settings
-from topolane.slurm.records import Job, Node, Partition, Reservation, Snapshot
+from topolane.slurm.inspection import InspectionSettings, SlurmInspection
+from topolane.slurm.records import Partition, Reservation, SlurmJob, SlurmNode, Snapshot
 
 NOW = float(int(time.time()))
 MACHINE = """\
@@ -28,38 +28,40 @@ nodes = "node[1-24]"
 TREE = Machine.parse(MACHINE, "machine.toml")
 
 
-def a_job(number: int, **given: Any) -> Job:
+def a_job(number: int, **given: Any) -> SlurmJob:
     """A job of which only this is known."""
     empty = {"str": "", "int": 0, "float": 0.0, "bool": False}
-    known: dict[str, Any] = {field.name: empty.get(str(field.type)) for field in dataclasses.fields(Job)}
+    known: dict[str, Any] = {field.name: empty.get(str(field.type)) for field in dataclasses.fields(SlurmJob)}
     known |= {"id": number, "number": str(number), "record": str(number), "user": "ada", "exclusive": True}
     known |= {"partitions": ("p",), "gres": (), "gres_held": (), "priority": 10, "cpus_per_process": 1}
-    return Job(**(known | given))
+    return SlurmJob(**(known | given))
 
 
-def runs(number: int, nodes: str, hours: float, **given: Any) -> Job:
+def runs(number: int, nodes: str, hours: float, **given: Any) -> SlurmJob:
     """A job that started `hours` hours ago and may be requeued."""
     known = {"state": "RUNNING", "nodes": nodes, "allocated": nodes, "start": NOW - 3600 * hours}
     return a_job(number, **(known | {"requeueable": True} | given))
 
 
-def waits(number: int, nodes: int, **given: Any) -> Job:
+def waits(number: int, nodes: int, **given: Any) -> SlurmJob:
     return a_job(number, **({"state": "PENDING", "fewest_nodes": nodes, "priority": 20} | given))
 
 
-def look_at(state: Path, *jobs: Job, policy: str = "isolated", min_bandwidth: float = 1.0) -> Inspection:
+def look_at(
+    state: Path, *jobs: SlurmJob, policy: str = "isolated", min_bandwidth: float = 1.0
+) -> SlurmInspection:
     """Slurm with these jobs and an active plugin, all of whose jobs have that policy."""
     write_counters(state, calls=1)
     write_jobs(state)
-    rule = plugin_conf.Rule(1, policy, frozenset(), frozenset(), frozenset(), min_bandwidth)
+    rule = plugin_conf.PolicyRule(1, policy, frozenset(), frozenset(), frozenset(), min_bandwidth)
     names = [TREE.node_name(node) for node in range(TREE.nodes)]
-    nodes = {name: Node(name, frozenset({"idle"}), 16, 2, 1 << 30, frozenset()) for name in names}
+    nodes = {name: SlurmNode(name, frozenset({"idle"}), 16, 2, 1 << 30, frozenset()) for name in names}
     snapshot = Snapshot(
         NOW, {job.id: job for job in jobs}, nodes, {"p": Partition("p", "node[1-24]", True, None)}, {}
     )
     conf = plugin_conf.PluginConf(state / "topolane.conf", (rule,), 0.002)
     known = {"TopologyPlugin": "topology/topolane"}
-    return Inspection(NOW, known, snapshot, plugin_state.read(state), conf, TREE, {}, ())
+    return SlurmInspection(NOW, known, snapshot, plugin_state.read(state), conf, TREE, {}, ())
 
 
 FULL = (
@@ -73,12 +75,12 @@ FULL = (
 class Slurm:
     """A Slurm that does at once what scontrol says, and remembers it. `dies`: raises at that change, before or after it."""
 
-    def __init__(self, state: Path, *jobs: Job) -> None:
+    def __init__(self, state: Path, *jobs: SlurmJob) -> None:
         self.state, self.jobs, self.changes = state, list(jobs), list[str]()
         self.reserved: dict[str, Reservation] = {}
         self.dies: tuple[int, bool] | None = None
 
-    def look(self, _: Settings) -> Inspection:
+    def look(self, _: InspectionSettings) -> SlurmInspection:
         found = look_at(self.state, *self.jobs)
         assert found.snapshot is not None
         return dataclasses.replace(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from room_records import NOW, look_at, waits
 from topolane.slurm.candidates import HostLists, could_use
-from topolane.slurm.records import Gres, Job, Partition, Reservation, Snapshot
+from topolane.slurm.records import Gres, Partition, Reservation, SlurmJob, Snapshot
 
 RESERVED = {"left": "node[1-6]", "right": "node[7-12]", "licences": ""}
 
@@ -37,7 +37,7 @@ def test_a_job_may_use_the_nodes_of_every_reservation_that_it_names(
     assert (found, ignored) == ({f"node{number}" for number in usable}, [])
 
 
-def with_nodes(state: Path, **asked: Any) -> tuple[Job, Snapshot]:
+def with_nodes(state: Path, **asked: Any) -> tuple[SlurmJob, Snapshot]:
     """A job that asks for this, and four nodes of its partition: of 16 cores and a GiB, with features a and b, a, b, and none. The first
     has GPUs of two models, the second some of no model. A fifth node is in another partition.
     """

@@ -19,9 +19,9 @@ from topolane.cluster.room_files import NoPlanError, NotAppliedError, journal_of
 from topolane.slurm import drain_apply, drain_plan, requeueing
 from topolane.slurm.drain_apply import DrainApplying
 from topolane.slurm.drain_plan import make_plan
-from topolane.slurm.inspection import Settings
+from topolane.slurm.inspection import InspectionSettings
 from topolane.slurm.records import Reservation
-from topolane.slurm.requeueing import Untouchable
+from topolane.slurm.requeueing import ProtectedJobs
 from topolane.units import clock
 
 TOPOLANE = (sys.executable, "-c", "from topolane.cli import main; main()", "slurm")
@@ -60,7 +60,7 @@ def test_a_job_past_its_limit_or_suspended_does_not_end_by_itself(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("change", "untouchable"),
-    [({"requeueable": False}, None), ({"qos": "urgent"}, Untouchable.of(["qos=urgent"]))],
+    [({"requeueable": False}, None), ({"qos": "urgent"}, ProtectedJobs.of(["qos=urgent"]))],
 )
 def test_a_job_that_must_stay_prevents_the_plan(
     tmp_path: Path, change: dict[str, Any], untouchable: Any
@@ -169,13 +169,13 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Slurm:
     """Four jobs on a leaf each, of which the first ends in time; the plan to empty three of the leaves is in the file `plan`."""
     made = Slurm(tmp_path, dataclasses.replace(FULL[0], latest_end=BY), *FULL[1:])
     made.replace_real_one(monkeypatch, drain_apply)
-    (tmp_path / "plan").write_text(text_of(make_plan(made.look(Settings()), "node[1-18]", BY)))
+    (tmp_path / "plan").write_text(text_of(make_plan(made.look(InspectionSettings()), "node[1-18]", BY)))
     return made
 
 
 def carry_out(state: Path, seconds: float = 5, undo: bool = False) -> list[str]:
     said: list[str] = []
-    DrainApplying.apply(state / "plan", Settings(), seconds=seconds, tell=said.append, undo=undo)
+    DrainApplying.apply(state / "plan", InspectionSettings(), seconds=seconds, tell=said.append, undo=undo)
     return said
 
 

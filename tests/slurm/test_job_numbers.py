@@ -9,11 +9,11 @@ import pytest
 from room_records import FULL, NOW, look_at, runs, waits
 from topolane import InputError
 from topolane.slurm.explain import explain, tasks_named
-from topolane.slurm.records import Job, task_id
+from topolane.slurm.records import SlurmJob, task_id
 from topolane.slurm.room_plan import make_plan
 
 
-def task(array: int, number: int) -> Job:
+def task(array: int, number: int) -> SlurmJob:
     """A waiting task of an array of six-node jobs."""
     known = waits(array, 6, array=array)
     return dataclasses.replace(known, id=task_id(array, number), number=f"{array}_{number}")

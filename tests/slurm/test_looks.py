@@ -5,24 +5,24 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from topolane.slurm.looks import Ended, Looks, Started, Stay
-from topolane.slurm.records import Job, Snapshot
+from topolane.slurm.looks import Looks, SlurmEnded, SlurmStarted, WatchedRun
+from topolane.slurm.records import SlurmJob, Snapshot
 
 
-def job(number: int, state: str = "RUNNING", **facts: Any) -> Job:
-    fields = {each.name: None for each in dataclasses.fields(Job)}
+def job(number: int, state: str = "RUNNING", **facts: Any) -> SlurmJob:
+    fields = {each.name: None for each in dataclasses.fields(SlurmJob)}
     fields |= {"id": number, "number": str(number), "state": state, "priority": 1, "start": 0.0, "end": 0.0}
     nodes = "" if state == "PENDING" else f"n{number}"
-    return Job(**(fields | {"nodes": nodes, "allocated": nodes} | facts))  # type: ignore[arg-type]
+    return SlurmJob(**(fields | {"nodes": nodes, "allocated": nodes} | facts))  # type: ignore[arg-type]
 
 
-def events_of(looks: Looks, time: float, *jobs: Job) -> list[tuple[Any, ...]]:
+def events_of(looks: Looks, time: float, *jobs: SlurmJob) -> list[tuple[Any, ...]]:
     """A look: `("start", number, whether it is missed)` and `("end", number, time)`."""
     events = looks.update(Snapshot(time, {each.id: each for each in jobs}, {}, {}, {}))
     return [
-        ("start", one.job.id, one.is_missed) if isinstance(one, Started) else ("end", one.job, one.at)
+        ("start", one.job.id, one.is_missed) if isinstance(one, SlurmStarted) else ("end", one.job, one.at)
         for one in events
-        if isinstance(one, Started | Ended)
+        if isinstance(one, SlurmStarted | SlurmEnded)
     ]
 
 
@@ -83,7 +83,7 @@ def test_states_in_which_a_job_frees_its_nodes_or_waits_for_them() -> None:
 def test_what_ended_before_the_first_shadow_is_not_new_to_the_next() -> None:
     """A shadow that goes on from a log knows the jobs in it. One that had ended when the log began is not there; one that came in
     between is new, also if it has ended."""
-    looks = Looks(100, {1: Stay(5.0, None)}, {2: Stay(6.0, None)}, since=4.0)
+    looks = Looks(100, {1: WatchedRun(5.0, None)}, {2: WatchedRun(6.0, None)}, since=4.0)
     before = job(3, "COMPLETED", start=1.0, end=3.0)
     known = job(2, "COMPLETED", start=6.0, end=8.0)
     brief = job(4, "COMPLETED", start=11.0, end=12.0)

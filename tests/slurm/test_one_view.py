@@ -35,7 +35,7 @@ RUNNING = {1: [0, 1, 2, 3, 6, 7], 2: [12, 13, 18], 3: [8, 9]}
 WAITING, WANTED, CLOSED = 9, 5, 23
 
 
-def in_slurm(state: Path) -> inspection_of_slurm.Inspection:
+def in_slurm(state: Path) -> inspection_of_slurm.SlurmInspection:
     """The jobs as Slurm and the plugin have them."""
     jobs = [
         room_records.runs(job, TREE.hostlist(nodes), 1, fewest_nodes=len(nodes))

@@ -24,9 +24,9 @@ from plugin_files import write_counters, write_jobs, write_links
 from topolane import InputError, Machine
 from topolane.slurm import controllers, links_out, plugin_conf, plugin_machine, plugin_state
 from topolane.slurm.explain import explain
-from topolane.slurm.inspection import Inspection
+from topolane.slurm.inspection import SlurmInspection
 from topolane.slurm.plugin_state import COUNTERS, JOBS, LINKS
-from topolane.slurm.records import Job, Snapshot
+from topolane.slurm.records import SlurmJob, Snapshot
 from topolane.slurm.refusals import where
 from topolane.slurm.status import status
 from waiting import DEADLINE
@@ -75,8 +75,10 @@ def test_the_files_say_what_was_written(state: Path) -> None:
     assert (counters["calls"], counters["placed"], counters.stock, counters.active) == (100, 40, 10, True)
     assert [counters.quantile(share) for share in (0.5, 0.99, 0.999)] == [512, 1024, 9 * 10**8]
     assert (jobs.nodes, jobs.why, jobs.assumed) == (24, None, ("one cable between each pair of switches",))
-    assert jobs.running[7] == plugin_state.Running("dedicated", "isolated", 0.5)
-    refused = plugin_state.Refused("isolated", 1.0, 1700000000.0, "would-share-links", 5, (8, 9, 10, 11, 20))
+    assert jobs.running[7] == plugin_state.PluginRunning("dedicated", "isolated", 0.5)
+    refused = plugin_state.PluginRefusal(
+        "isolated", 1.0, 1700000000.0, "would-share-links", 5, (8, 9, 10, 11, 20)
+    )
     assert jobs.waiting[9] == refused and jobs.waiting[10].candidates == ()
     read = plugin_machine.machine_of(jobs)
     machine, its_sum = read.machine, read.sum
@@ -213,7 +215,7 @@ def test_without_slurm_the_state_is_still_shown(state: Path, tmp_path: Path) -> 
     assert "topolane_slurm_active" not in result.stdout, "that is not known"
 
 
-def look_at(state: Path, **changes: Any) -> Inspection:
+def look_at(state: Path, **changes: Any) -> SlurmInspection:
     """A look at the files, and at a Slurm without jobs."""
     found = plugin_state.read(state)
     assert found.jobs
@@ -224,7 +226,7 @@ def look_at(state: Path, **changes: Any) -> Inspection:
     known = {"TopologyPlugin": "topology/topolane"}
     conf = plugin_conf.PluginConf(state / "topolane.conf", (), 0.002)
     out = links_out.read(state, machine, its_sum)
-    whole = Inspection(now, known, Snapshot(now, {}, {}, {}, {}), found, conf, machine, own, (), out)
+    whole = SlurmInspection(now, known, Snapshot(now, {}, {}, {}, {}), found, conf, machine, own, (), out)
     return dataclasses.replace(whole, **changes)
 
 
@@ -245,10 +247,10 @@ def test_liveness(state: Path) -> None:
     assert broken.active is False and "line 3: there is no setting 'Polcy'" in (broken.why or "")
 
 
-def look_at_broken(found: plugin_state.PluginState) -> Inspection:
+def look_at_broken(found: plugin_state.PluginState) -> SlurmInspection:
     now = time.time()
     known = {"TopologyPlugin": "topology/topolane"}
-    return Inspection(now, known, Snapshot(now, {}, {}, {}, {}), found, None, None, {}, ())
+    return SlurmInspection(now, known, Snapshot(now, {}, {}, {}, {}), found, None, None, {}, ())
 
 
 def test_the_line_of_topolane_conf_that_gives_a_policy(tmp_path: Path) -> None:
@@ -273,11 +275,11 @@ def test_the_line_of_topolane_conf_that_gives_a_policy(tmp_path: Path) -> None:
         plugin_conf.read(file)
 
 
-def a_job(**given: Any) -> Job:
+def a_job(**given: Any) -> SlurmJob:
     """A job of which only this is known."""
     empty = {"str": "", "int": 0, "float": 0.0, "bool": False}
-    known = {field.name: empty.get(str(field.type)) for field in dataclasses.fields(Job)}
-    return Job(**(known | given))
+    known = {field.name: empty.get(str(field.type)) for field in dataclasses.fields(SlurmJob)}
+    return SlurmJob(**(known | given))
 
 
 def test_idle_nodes_are_counted_by_pod_and_leaf() -> None:

@@ -22,21 +22,21 @@ from topolane.cli.slurm_plan import apply
 from topolane.cluster.allocation import Allocation
 from topolane.cluster.room_files import NoPlanError, NotAppliedError, RoomJournal, journal_of, sum_of, text_of
 from topolane.slurm import plugin_conf, plugin_state, room_apply, room_plan
-from topolane.slurm.inspection import Inspection, Settings
+from topolane.slurm.inspection import InspectionSettings, SlurmInspection
 from topolane.slurm.links_out import LinksOut
-from topolane.slurm.records import Job
-from topolane.slurm.requeueing import Untouchable, cost_of
-from topolane.slurm.room_apply import RoomApplying
+from topolane.slurm.records import SlurmJob
+from topolane.slurm.requeueing import ProtectedJobs, cost_of
+from topolane.slurm.room_apply import RequeueApplying
 from topolane.slurm.room_plan import make_plan
 
 TOPOLANE = (sys.executable, "-c", "from topolane.cli import main; main()", "slurm")
 
 
-def gone(look: Inspection, untouchable: Untouchable | None = None) -> list[str]:
+def gone(look: SlurmInspection, untouchable: ProtectedJobs | None = None) -> list[str]:
     return [each.job for each in make_plan(look, "9", untouchable).requeued]
 
 
-def with_words(look: Inspection, nodes: Collection[int], word: str) -> Inspection:
+def with_words(look: SlurmInspection, nodes: Collection[int], word: str) -> SlurmInspection:
     """The same where the state of these nodes has that word."""
     assert look.snapshot is not None
     there = dict(look.snapshot.nodes)
@@ -59,9 +59,9 @@ def test_the_cost_is_the_work_since_the_start(tmp_path: Path) -> None:
         ({"requeueable": False}, None),
         ({"priority": 21}, None),
         ({"state": "SUSPENDED"}, None),
-        ({"qos": "urgent"}, Untouchable.of(["qos=urgent"])),
-        ({"account": "chem"}, Untouchable.of(["account=chem"])),
-        ({"partitions": ("q",)}, Untouchable.of(["partition=q"])),
+        ({"qos": "urgent"}, ProtectedJobs.of(["qos=urgent"])),
+        ({"account": "chem"}, ProtectedJobs.of(["account=chem"])),
+        ({"partitions": ("q",)}, ProtectedJobs.of(["partition=q"])),
     ],
 )
 def test_untouchable_jobs_stay(tmp_path: Path, change: dict[str, Any], untouchable: Any) -> None:
@@ -83,7 +83,7 @@ def test_jobs_that_share_nodes_stay(tmp_path: Path) -> None:
 
 def test_jobs_of_higher_priority_may_go_if_asked(tmp_path: Path) -> None:
     high = [dataclasses.replace(job, priority=30) for job in FULL]
-    assert gone(look_at(tmp_path, *high, waits(9, 6)), Untouchable(any_priority=True)) == ["4"]
+    assert gone(look_at(tmp_path, *high, waits(9, 6)), ProtectedJobs(any_priority=True)) == ["4"]
 
 
 def test_the_plan_is_the_cheapest_of_all_subsets(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_the_share_that_the_plugin_refused_counts(tmp_path: Path) -> None:
     look = look_at(tmp_path, *FULL, waits(9, 6), policy="dedicated", min_bandwidth=0.5)
     assert look.state is not None and look.state.jobs is not None
     for number, wanted in ((9, 0.25), (8, 0.5)):
-        refused = plugin_state.Refused("dedicated", 0.25, NOW, "not-now", 6, ())
+        refused = plugin_state.PluginRefusal("dedicated", 0.25, NOW, "not-now", 6, ())
         jobs = dataclasses.replace(look.state.jobs, waiting={number: refused})
         known = dataclasses.replace(look, state=dataclasses.replace(look.state, jobs=jobs))
         assert make_plan(known, "9").min_bandwidth == wanted
@@ -158,7 +158,7 @@ def test_links_out_of_service_are_not_given(tmp_path: Path) -> None:
         jobs.append(runs(number, TREE.hostlist(sorted(found.nodes)), number))
         asked.hold(found.nodes, None, found.links, 1.0, id=number)
 
-    def look(nodes: int, *out: int) -> Inspection:
+    def look(nodes: int, *out: int) -> SlurmInspection:
         found = look_at(tmp_path, *jobs, waits(9, nodes), policy="dedicated")
         out_of_service = LinksOut(frozenset(owned[number].links[0] for number in out))
         return dataclasses.replace(found, owned=owned, out=out_of_service if out else None)
@@ -204,7 +204,7 @@ def test_the_line_gives_the_minimum_bandwidth(tmp_path: Path) -> None:
         (waits(8, 6), "Slurm knows no such job"),
     ],
 )
-def test_a_job_for_which_no_plan_can_be_made(tmp_path: Path, job: Job, sentence: str) -> None:
+def test_a_job_for_which_no_plan_can_be_made(tmp_path: Path, job: SlurmJob, sentence: str) -> None:
     with pytest.raises(InputError, match=f"--room-for 9: .*{sentence}"):
         make_plan(look_at(tmp_path, job), "9")
 
@@ -284,13 +284,13 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Slurm:
     """Four jobs on a leaf each, and one of a pod that waits; its plan is in the file `plan`."""
     made = Slurm(tmp_path, *FULL, waits(9, 12))
     made.replace_real_one(monkeypatch, room_apply)
-    (tmp_path / "plan").write_text(text_of(make_plan(made.look(Settings()), "9")))
+    (tmp_path / "plan").write_text(text_of(make_plan(made.look(InspectionSettings()), "9")))
     return made
 
 
 def carry_out(state: Path, seconds: float = 5, undo: bool = False) -> list[str]:
     said: list[str] = []
-    RoomApplying.apply(state / "plan", Settings(), seconds=seconds, tell=said.append, undo=undo)
+    RequeueApplying.apply(state / "plan", InspectionSettings(), seconds=seconds, tell=said.append, undo=undo)
     return said
 
 
@@ -391,7 +391,7 @@ def test_a_plan_that_was_begun_can_be_given_up(slurm: Slurm, tmp_path: Path) -> 
 def test_a_plan_that_reserved_nothing_leaves_the_reservation_of_another(slurm: Slurm, tmp_path: Path) -> None:
     """apply died right after its first line. Another plan for the same job has made a reservation since: it stays."""
     path = tmp_path / "plan"
-    RoomJournal(journal_of(path), sum_of(path), RoomApplying.STEPS).write("begin")
+    RoomJournal(journal_of(path), sum_of(path), RequeueApplying.STEPS).write("begin")
     slurm.reserved["topolane_room_9"] = "node[1-2]"
     assert carry_out(tmp_path, undo=True) == ["The plan is given up."]
     assert list(slurm.reserved) == ["topolane_room_9"] and not slurm.changes
@@ -400,20 +400,24 @@ def test_a_plan_that_reserved_nothing_leaves_the_reservation_of_another(slurm: S
 def test_a_journal_that_is_cut_short_or_of_another_plan(slurm: Slurm, tmp_path: Path) -> None:
     """A line that was not written whole is of a step that was not taken."""
     path = journal_of(tmp_path / "plan")
-    journal = RoomJournal(path, "one", RoomApplying.STEPS)
+    journal = RoomJournal(path, "one", RequeueApplying.STEPS)
     journal.write("begin")
     journal.write("requeue", "3")
     with path.open("a") as file:
         file.write('{"step": "requeue", "jo')
-    again = RoomJournal(path, "one", RoomApplying.STEPS)
+    again = RoomJournal(path, "one", RequeueApplying.STEPS)
     assert again.has("requeue", "3") and not again.has("requeue", "4")
     again.write("requeue", "4")
-    assert [one.get("job") for one in RoomJournal(path, "one", RoomApplying.STEPS).steps] == [None, "3", "4"]
+    assert [one.get("job") for one in RoomJournal(path, "one", RequeueApplying.STEPS).steps] == [
+        None,
+        "3",
+        "4",
+    ]
     with pytest.raises(InputError, match="it is of another plan"):
         carry_out(tmp_path)
     path.write_text('{"step": "reboot"}\n')
     with pytest.raises(InputError, match="plan.journal:1: it is no step of a plan"):
-        RoomJournal(path, "one", RoomApplying.STEPS)
+        RoomJournal(path, "one", RequeueApplying.STEPS)
     assert not slurm.changes
 
 
@@ -425,10 +429,10 @@ def test_two_at_once_are_not_let(slurm: Slurm, tmp_path: Path) -> None:
     assert not slurm.changes
 
 
-def outside(look: Inspection, number: int) -> Inspection:
+def outside(look: SlurmInspection, number: int) -> SlurmInspection:
     """The same where that job may use any link, because it is outside and its rule says Outside=share."""
     assert look.state is not None and look.state.jobs is not None
-    running = {number: plugin_state.Running("stock", "none", 1.0)}
+    running = {number: plugin_state.PluginRunning("stock", "none", 1.0)}
     jobs = dataclasses.replace(look.state.jobs, running=running)
     return dataclasses.replace(look, state=dataclasses.replace(look.state, jobs=jobs))
 

@@ -19,7 +19,7 @@ from topolane.cluster.view import Running, View
 from topolane.serve import slurm as served
 from topolane.slurm import plugin_state
 from topolane.slurm.explain import explain
-from topolane.slurm.inspection import Inspection, Settings
+from topolane.slurm.inspection import InspectionSettings, SlurmInspection
 from topolane.slurm.links_out import LinksOut
 from topolane.slurm.metrics import metrics
 from topolane.slurm.records import Partition
@@ -68,7 +68,7 @@ def test_names_of_jobs_are_no_markup(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for name, value in {"TERM": "xterm", "COLUMNS": "200", "LINES": "40"}.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(KeyboardInterrupt):
-        slurm_status._live(Settings(), None, 1.0)
+        slurm_status._live(InspectionSettings(), None, 1.0)
     assert "[/x]" in shown.getvalue() and "[red]job[/red]" in shown.getvalue()
 
 
@@ -142,7 +142,7 @@ def test_the_page_does_not_read_links_of_another_machine(
     so."""
     now = [look_of(tmp_path, 1)]
     monkeypatch.setattr(served, "inspect", lambda _: now[0])
-    page = served.SlurmSource(Settings(), None, None, 1.0)
+    page = served.SlurmSource(InspectionSettings(), None, None, 1.0)
     before = page.now()
     assert before.links_out == (3,) and not before.problems
     now[0] = dataclasses.replace(look_of(tmp_path, 2), out=LinksOut(frozenset({10**6})))
@@ -151,7 +151,7 @@ def test_the_page_does_not_read_links_of_another_machine(
     assert after.problems == ("The plugin has another machine than when the page started: start it again.",)
 
 
-def look_of(state: Path, machine_sum: int) -> Inspection:
+def look_of(state: Path, machine_sum: int) -> SlurmInspection:
     """A job, and a link that is out of service on the machine with this checksum."""
     look = look_at(state, runs(1, "node[1-2]", 1))
     write_jobs(state, f"machine machine.toml {TREE.nodes}", f"machine-sum {machine_sum:016x}")

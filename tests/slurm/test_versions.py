@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("httpx", reason="needs the extra slurm: httpx")
 
 from topolane.slurm import answers
-from topolane.slurm.records import Job
+from topolane.slurm.records import SlurmJob
 
 ANSWERS = sorted((Path(__file__).parent / "answers").glob("*.json"))
 OLDEST, NEWER = ANSWERS[0], ANSWERS[1:]
@@ -33,7 +33,7 @@ def records(path: Path) -> dict[str, dict[str, Any]]:
     }
 
 
-def asked(job: Job) -> dict[str, Any]:
+def asked(job: SlurmJob) -> dict[str, Any]:
     """A job but for its number and the hours of its recording."""
     facts = dataclasses.asdict(job)
     for fact in ("id", "number", "record", "array", "submit", "start", "expected_start"):
@@ -61,7 +61,7 @@ def test_each_version_says_the_same(path: Path) -> None:
             assert now.most_nodes in (before.most_nodes, now.fewest_nodes), name
 
 
-def differ(one: Job, other: Job) -> set[str]:
+def differ(one: SlurmJob, other: SlurmJob) -> set[str]:
     facts, others = asked(one), asked(other)
     return {fact for fact in facts if facts[fact] != others[fact]}
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from topolane.kubernetes.room_plan import RoomPlan as KubernetesRoomPlan
-    from topolane.slurm.room_plan import RoomPlan
+    from topolane.slurm.room_plan import RequeuePlan
 
 
 @contextlib.contextmanager
@@ -59,7 +59,7 @@ def tell(sentence: str) -> None:
     sys.stdout.flush()
 
 
-def bound(found: RoomPlan | KubernetesRoomPlan) -> str:
+def bound(found: RequeuePlan | KubernetesRoomPlan) -> str:
     """That no plan costs less, or how much less one could cost."""
     if found.node_hours <= found.least_node_hours * (1 + 1e-9) + 1e-6:
         return "no plan costs less"

@@ -238,9 +238,9 @@ def _refuse(options: tuple[str, ...], needs: str) -> None:
 
 def _slurm(given: dict[str, Any]) -> SnapshotSource:
     from topolane.serve.slurm import SlurmSource
-    from topolane.slurm.inspection import Settings as Where
+    from topolane.slurm.inspection import InspectionSettings
 
-    where = Where(given["state"], given["slurmrestd"], given["slurm_token_file"])
+    where = InspectionSettings(given["state"], given["slurmrestd"], given["slurm_token_file"])
     return SlurmSource(where, _named_machine(given), given["policy"], given["interval"])
 
 

@@ -13,7 +13,7 @@ from topolane.cli.common import json_option, print_json
 from topolane.cli.slurm_status import job_line, listed
 
 if TYPE_CHECKING:
-    from topolane.slurm.outages import Report
+    from topolane.slurm.outages import OutageReport
 
 
 @click.command()
@@ -61,7 +61,7 @@ def outages(
     from topolane.slurm import state_directory
 
     place = state_directory.state_save_location() if state is None else state
-    report = work.tell(work.Settings(machines, place, fabric, service_uplinks), write=not dry_run)
+    report = work.tell(work.OutageSettings(machines, place, fabric, service_uplinks), write=not dry_run)
     if as_json:
         print_json(dataclasses.asdict(report))
         return
@@ -69,7 +69,7 @@ def outages(
         click.echo(texts.printable(line))
 
 
-def _lines(report: Report) -> list[str]:
+def _lines(report: OutageReport) -> list[str]:
     from topolane.units import plural
 
     def links(names: list[str]) -> str:

@@ -17,9 +17,9 @@ from topolane.cli.slurm_status import look_options, settings_of
 
 if TYPE_CHECKING:
     from topolane.slurm.drain_plan import DrainPlan
-    from topolane.slurm.inspection import Inspection
-    from topolane.slurm.requeueing import Requeued, Untouchable
-    from topolane.slurm.room_plan import RoomPlan
+    from topolane.slurm.inspection import SlurmInspection
+    from topolane.slurm.requeueing import ProtectedJobs, Requeued
+    from topolane.slurm.room_plan import RequeuePlan
 
 
 def _moment(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
@@ -83,7 +83,7 @@ def plan(
     """
     from topolane.cluster.room_files import text_of
     from topolane.slurm.inspection import inspect
-    from topolane.slurm.requeueing import Untouchable
+    from topolane.slurm.requeueing import ProtectedJobs
 
     if (room_for is None) == (drain is None):
         raise InputError("give one of --room-for and --drain")
@@ -91,7 +91,7 @@ def plan(
         raise InputError("--by needs --drain")
     if drain is not None and any_priority:
         raise InputError("--any-priority needs --room-for")
-    kept = Untouchable.of(untouchable, any_priority)
+    kept = ProtectedJobs.of(untouchable, any_priority)
     if out is not None:
         files.check(out)
     look = inspect(settings_of(state, slurmrestd, token_file))
@@ -140,16 +140,16 @@ def apply(plan_file: Path, timeout: float, state: Path | None, undo: bool, as_js
     from topolane.cluster.room_files import kind_of
     from topolane.slurm.drain_apply import DrainApplying
     from topolane.slurm.drain_plan import DrainPlan
-    from topolane.slurm.inspection import Settings
-    from topolane.slurm.room_apply import RoomApplying
+    from topolane.slurm.inspection import InspectionSettings
+    from topolane.slurm.room_apply import RequeueApplying
 
     is_drain = kind_of(plan_file) == DrainPlan.FORMAT
-    applying: type[DrainApplying | RoomApplying] = DrainApplying if is_drain else RoomApplying
+    applying: type[DrainApplying | RequeueApplying] = DrainApplying if is_drain else RequeueApplying
     with steps_printed(as_json) as tell:
-        applying.apply(plan_file, Settings(state), seconds=timeout, undo=undo, tell=tell)
+        applying.apply(plan_file, InspectionSettings(state), seconds=timeout, undo=undo, tell=tell)
 
 
-def _room(look: Inspection, job: str, kept: Untouchable) -> tuple[RoomPlan, list[str]]:
+def _room(look: SlurmInspection, job: str, kept: ProtectedJobs) -> tuple[RequeuePlan, list[str]]:
     """A plan for a job, and what is printed."""
     from topolane.slurm import room_plan
 
@@ -157,7 +157,9 @@ def _room(look: Inspection, job: str, kept: Untouchable) -> tuple[RoomPlan, list
     return found, _room_lines(found)
 
 
-def _drain(look: Inspection, hosts: str, by: float | None, kept: Untouchable) -> tuple[DrainPlan, list[str]]:
+def _drain(
+    look: SlurmInspection, hosts: str, by: float | None, kept: ProtectedJobs
+) -> tuple[DrainPlan, list[str]]:
     """The same for nodes."""
     from topolane.slurm import drain_plan
 
@@ -192,7 +194,7 @@ def _requeue_line(one: Requeued, now: float) -> str:
     )
 
 
-def _room_lines(found: RoomPlan) -> list[str]:
+def _room_lines(found: RequeuePlan) -> list[str]:
     from topolane.units import plural
 
     lines = [

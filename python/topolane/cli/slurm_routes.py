@@ -16,7 +16,7 @@ from topolane._engine import InputError
 from topolane.units import plural
 
 if TYPE_CHECKING:
-    from topolane.slurm.routes import Result, Settings
+    from topolane.slurm.routes import Result, RoutesSettings
 
 PROLOG, EPILOG = "prolog_slurmctld", "epilog_slurmctld"
 
@@ -129,7 +129,7 @@ def _done(
     if service_uplinks and service is None:
         raise InputError("--service-uplinks reserves uplink slots for nodes: name these nodes with --service")
     place = state_directory.state_save_location() if state is None else state
-    settings = work.Settings(machines, out, command, place, wait, service, service_uplinks)
+    settings = work.RoutesSettings(machines, out, command, place, wait, service, service_uplinks)
     result = work.install_all(settings) if context is None else _for_job(settings, context)
     for job, why in result.skipped.items() if result is not None else ():
         click.echo(f"job {job} is on the subnet's default routes: {texts.sentence(why)}", err=True)
@@ -138,14 +138,14 @@ def _done(
     return result
 
 
-def _for_job(settings: Settings, context: str) -> Result | None:
+def _for_job(settings: RoutesSettings, context: str) -> Result | None:
     from topolane.slurm import routes as work
 
     if context not in (PROLOG, EPILOG):
         raise InputError(f"SLURM_SCRIPT_CONTEXT={context}: this is for PrologSlurmctld and EpilogSlurmctld")
     number = _number("SLURM_JOB_ID")
     array = _number("SLURM_ARRAY_JOB_ID") if "SLURM_ARRAY_JOB_ID" in os.environ else None
-    job = work.Job(number, array, os.environ.get("SLURM_JOB_NODELIST", ""))
+    job = work.ScriptJob(number, array, os.environ.get("SLURM_JOB_NODELIST", ""))
     if context == EPILOG:
         return work.after_end(settings, job, float(_number("SLURM_JOB_START_TIME", int(time.time()))))
     result = work.before_start(settings, job)

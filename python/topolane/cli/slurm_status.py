@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from rich.console import Group
 
-    from topolane.slurm.inspection import Inspection, Settings
-    from topolane.slurm.status import Calls, JobOutage, Liveness, Outages, SlurmStatus
+    from topolane.slurm.inspection import InspectionSettings, SlurmInspection
+    from topolane.slurm.status import Calls, JobOutage, Outages, PluginLiveness, SlurmStatus
 
 RUNNING = ("name", "user", "nodes", "lies in", "policy", "since", "ends by")
 WAITING = ("name", "user", "nodes", "policy", "expected", "Slurm says", "why")
@@ -90,14 +90,14 @@ def explain(
         click.echo(texts.printable(sentence))
 
 
-def settings_of(state: Path | None, slurmrestd: str | None, token_file: str | None) -> Settings:
+def settings_of(state: Path | None, slurmrestd: str | None, token_file: str | None) -> InspectionSettings:
     """Where to look."""
-    from topolane.slurm.inspection import Settings
+    from topolane.slurm.inspection import InspectionSettings
 
-    return Settings(state, slurmrestd, token_file)
+    return InspectionSettings(state, slurmrestd, token_file)
 
 
-def _look(settings: Settings, svg: str | None) -> SlurmStatus:
+def _look(settings: InspectionSettings, svg: str | None) -> SlurmStatus:
     from topolane.slurm.inspection import inspect
     from topolane.slurm.status import status as rows
 
@@ -107,7 +107,7 @@ def _look(settings: Settings, svg: str | None) -> SlurmStatus:
     return rows(look)
 
 
-def _draw(look: Inspection, file: str) -> None:
+def _draw(look: SlurmInspection, file: str) -> None:
     from topolane._engine import InputError
     from topolane.cluster.links import Links
     from topolane.report.live_tree import DrawnHolder, svg
@@ -138,7 +138,7 @@ def _print(found: SlurmStatus, as_json: bool) -> None:
     Console(width=width, highlight=False, markup=False).print(_shown(found))
 
 
-def _live(settings: Settings, svg: str | None, seconds: float) -> None:
+def _live(settings: InspectionSettings, svg: str | None, seconds: float) -> None:
     from rich.console import Console
     from rich.live import Live
 
@@ -167,7 +167,7 @@ def _shown(found: SlurmStatus) -> Group:
     return Group(Text("\n".join(map(texts.printable, lines))), *tables(found, RUNNING, WAITING))
 
 
-def _health(found: Liveness, now: float) -> list[str]:
+def _health(found: PluginLiveness, now: float) -> list[str]:
     """Whether the plugin works, in lines."""
     from topolane.units import clock, duration, plural
 

@@ -11,7 +11,7 @@ from topolane.cluster.view import View, Waiting
 from topolane.serve.source import Series, look_of
 from topolane.slurm.explain import explain
 from topolane.slurm.fabric import slurm_tree, with_resources_of
-from topolane.slurm.inspection import TYPE, Inspection, Settings, inspect
+from topolane.slurm.inspection import TYPE, InspectionSettings, SlurmInspection, inspect
 from topolane.slurm.view import STOCK, partitions_of, policy_of, view
 
 AS_STOCK = "slurm-tree"
@@ -28,7 +28,9 @@ class SlurmSource:
     queue = "easy"
     epoch = 0.0
 
-    def __init__(self, settings: Settings, machine: str | None, policy: str | None, interval: float) -> None:
+    def __init__(
+        self, settings: InspectionSettings, machine: str | None, policy: str | None, interval: float
+    ) -> None:
         look = inspect(settings)
         if look.snapshot is None:
             raise InputError(look.problems[0] if look.problems else "slurmctld does not answer")
@@ -45,7 +47,7 @@ class SlurmSource:
             "order of priority."
         )
         self.notes = (*bare.notes, note)
-        self._looks: tuple[Inspection, ...] = ()
+        self._looks: tuple[SlurmInspection, ...] = ()
 
     def now(self) -> View:
         """The present state of Slurm; if it does not answer, its last state and a problem."""
@@ -61,7 +63,7 @@ class SlurmSource:
         running = tuple(job for job in found.running if job.nodes)
         return dataclasses.replace(found, running=running, problems=problems, is_old=is_old)
 
-    def _look(self) -> Inspection:
+    def _look(self) -> SlurmInspection:
         """Slurm now, with the machine of the page. The plugin numbers links by its own file, as it is now."""
         look, problems = inspect(self._settings), list[str]()
         has_changed = self._is_plugins and look.machine is not None and _sum_of(look) != self._machine_sum
@@ -89,18 +91,18 @@ class SlurmSource:
         return None
 
 
-def _machine(look: Inspection, machine: str | None) -> Machine:
+def _machine(look: SlurmInspection, machine: str | None) -> Machine:
     if machine is not None:
         return sources.machine(machine)
     return look.machine if look.machine is not None else slurm_tree()
 
 
-def _sum_of(look: Inspection) -> int | None:
+def _sum_of(look: SlurmInspection) -> int | None:
     """The plugin's checksum of its machine."""
     return look.state.jobs.machine_sum if look.state and look.state.jobs else None
 
 
-def _commonest(look: Inspection) -> str:
+def _commonest(look: SlurmInspection) -> str:
     policies = Counter(policy_of(look, job) for job in look.jobs.values())
     named = [(count, name) for name, count in policies.items() if name not in (None, STOCK)]
     return str(max(named)[1]) if named else AS_STOCK

@@ -11,7 +11,7 @@ from typing import Any
 from topolane import files, texts
 from topolane._engine import InputError
 from topolane.slurm import accounting, accounting_preemption, accounting_reservations
-from topolane.slurm.accounting_jobs import HIGHEST_ID, Jobs, NeverStarted
+from topolane.slurm.accounting_jobs import HIGHEST_ID, AccountedJobs, NeverStarted
 from topolane.slurm.inspection import names_in
 from topolane.units import plural
 
@@ -80,7 +80,7 @@ RELATIVE = "Relative"
 """The flag of a QOS whose limits on resources are percentages of the cluster."""
 
 
-def of(there: dict[str, Path | None], jobs: Jobs, zero: int, notes: list[str]) -> dict[str, Any]:
+def of(there: dict[str, Path | None], jobs: AccountedJobs, zero: int, notes: list[str]) -> dict[str, Any]:
     """The configuration in the form of its JSON file. there: the files of the import; zero: second 0 of the
     workload, in seconds since 1970.
     """
@@ -225,7 +225,7 @@ def known_licenses(there: dict[str, Path | None]) -> dict[str, int]:
     return {}
 
 
-def _licenses(there: dict[str, Path | None], jobs: Jobs) -> dict[str, int]:
+def _licenses(there: dict[str, Path | None], jobs: AccountedJobs) -> dict[str, int]:
     """The cluster's licences. If a run asked for more, the number is raised, because Slurm accepted that run."""
     found = known_licenses(there)
     for text in {run.licenses for run in jobs.runs}:
@@ -325,7 +325,11 @@ def _withheld(
 
 
 def never_started(
-    jobs: Jobs, nice: dict[tuple[int, int], int], zero: int, settings: dict[str, str], notes: list[str]
+    jobs: AccountedJobs,
+    nice: dict[tuple[int, int], int],
+    zero: int,
+    settings: dict[str, str],
+    notes: list[str],
 ) -> list[dict[str, Any]]:
     """The jobs that waited and never started. nice: nice values by job number and submission.
 

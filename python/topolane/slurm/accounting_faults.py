@@ -7,7 +7,7 @@ from pathlib import Path
 
 from topolane.findings import Finding
 from topolane.slurm import accounting, accounting_config
-from topolane.slurm.accounting_jobs import Jobs
+from topolane.slurm.accounting_jobs import AccountedJobs
 
 OTHER_TIMES = (
     ("events.txt", accounting.EVENTS, "node event"),
@@ -16,7 +16,7 @@ OTHER_TIMES = (
 """Other files with times: their columns, and the name of their rows."""
 
 
-def of(there: dict[str, Path | None], jobs: Jobs) -> list[Finding]:
+def of(there: dict[str, Path | None], jobs: AccountedJobs) -> list[Finding]:
     """One finding for each kind of fault. Raises InputError for a file that is not the output of its command."""
     counts = [
         *_of_another_cluster(there["config.txt"], jobs),
@@ -35,14 +35,14 @@ def of(there: dict[str, Path | None], jobs: Jobs) -> list[Finding]:
     return found
 
 
-def _of_another_cluster(path: Path | None, jobs: Jobs) -> list[tuple[str, int]]:
+def _of_another_cluster(path: Path | None, jobs: AccountedJobs) -> list[tuple[str, int]]:
     name = accounting.config(path).get("ClusterName") if path else None
     if not name or not jobs.cluster or name == jobs.cluster or not jobs.runs:
         return []
     return [(f"of cluster {jobs.cluster}, where config.txt is of {name}", len(jobs.runs))]
 
 
-def _gone(there: dict[str, Path | None], jobs: Jobs) -> Counter[str]:
+def _gone(there: dict[str, Path | None], jobs: AccountedJobs) -> Counter[str]:
     """The number of runs whose partition, account, user or QOS no longer exists in Slurm."""
     found: Counter[str] = Counter()
     if path := there["partitions.txt"]:
@@ -67,7 +67,7 @@ def _gone(there: dict[str, Path | None], jobs: Jobs) -> Counter[str]:
     return +found
 
 
-def _licenses(there: dict[str, Path | None], jobs: Jobs) -> list[tuple[str, int]]:
+def _licenses(there: dict[str, Path | None], jobs: AccountedJobs) -> list[tuple[str, int]]:
     known = accounting_config.known_licenses(there)
     texts = Counter(run.licenses for run in jobs.runs if run.licenses)
     uncounted: Counter[str] = Counter()
@@ -93,7 +93,7 @@ def _licenses(there: dict[str, Path | None], jobs: Jobs) -> list[tuple[str, int]
     ]
 
 
-def _of_other_kind(path: Path, columns: tuple[str, ...], jobs: Jobs) -> int:
+def _of_other_kind(path: Path, columns: tuple[str, ...], jobs: AccountedJobs) -> int:
     """The number of rows with civil times while jobs have seconds since 1970, or the other way round."""
     rows = [row for _, row in accounting.table(path, columns, jobs.cluster)]
     times = [row["TimeStart"] for row in rows if row["TimeStart"] not in accounting.UNKNOWN]

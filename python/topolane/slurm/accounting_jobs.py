@@ -68,7 +68,7 @@ class Share(NamedTuple):
     """Generic resources by name, such as `gpu` or `gpu:h100`."""
 
 
-class Ended(NamedTuple):
+class EarlierRun(NamedTuple):
     """An earlier run of a job that ran again. Times are in seconds since 1970."""
 
     start: int
@@ -76,7 +76,7 @@ class Ended(NamedTuple):
     nodes: int
 
 
-class Run(NamedTuple):
+class AccountedRun(NamedTuple):
     """One run of a job. Times are in seconds since 1970."""
 
     job: int
@@ -108,7 +108,7 @@ class Run(NamedTuple):
     """The licences that it requested, such as `matlab:2,fluent:1`."""
     no_requeue: bool = False
     """Whether Slurm does not start the job again after it ends this run."""
-    earlier: tuple[Ended, ...] = ()
+    earlier: tuple[EarlierRun, ...] = ()
     """Earlier runs of the job that were merged into this one."""
     queued: float | None = None
     """When the job got its position among jobs of equal priority; see `accounting_order`."""
@@ -175,10 +175,10 @@ NO_FAULTS = frozenset(
 
 
 @dataclasses.dataclass
-class Jobs:
+class AccountedJobs:
     """The runs of a file in its order, and counts of what was skipped, changed or is missing."""
 
-    runs: list[Run] = dataclasses.field(default_factory=list)
+    runs: list[AccountedRun] = dataclasses.field(default_factory=list)
     never_started: list[NeverStarted] = dataclasses.field(default_factory=list)
     rows: int = 0
     skipped: Counter[str] = dataclasses.field(default_factory=Counter)
@@ -228,7 +228,7 @@ def _delimiter(header: str) -> str:
     return next((sign for sign in ";|\t" if sign in header), "|")
 
 
-def read(path: Path, cluster: str | None = None, partition: str | None = None) -> Jobs:
+def read(path: Path, cluster: str | None = None, partition: str | None = None) -> AccountedJobs:
     """The runs in a file of `sacct`, of one cluster and optionally of one partition.
 
     Raises InputError, with file, line and value, for a file that is not sacct's output: a column is missing,
@@ -297,7 +297,7 @@ class _Reader:
     def __init__(self, path: Path, partition: str | None) -> None:
         self.path, self.partition = path, partition
         self.delimiter = ""
-        self.jobs = Jobs()
+        self.jobs = AccountedJobs()
         self.other_partitions: set[str] = set()
         self._newest = 0
         self._unended: list[tuple[str, int, int | None, int]] = []
@@ -427,7 +427,7 @@ class _Reader:
             if cell.startswith(files.FORMULA):
                 raise ValueError(f"{texts.shown(cell)}: a spreadsheet would take it for a formula")
         self.jobs.runs.append(
-            Run(
+            AccountedRun(
                 job=job,
                 shown=shown,
                 submit=submit,
@@ -492,7 +492,7 @@ class _Reader:
             )
         )
 
-    def ended(self) -> Jobs:
+    def ended(self) -> AccountedJobs:
         jobs = self.jobs
         jobs.never_started += [
             job._replace(until=self._newest) for job in self._waiting if job.eligible < self._newest
@@ -531,7 +531,7 @@ class _Reader:
         return jobs
 
 
-def _without_copies(jobs: Jobs) -> None:
+def _without_copies(jobs: AccountedJobs) -> None:
     """Removes the earlier of two rows for the same run, which overlapping exports have."""
     last = {(run.job, run.submit, run.start): place for place, run in enumerate(jobs.runs)}
     if len(last) < len(jobs.runs):
@@ -539,7 +539,7 @@ def _without_copies(jobs: Jobs) -> None:
         jobs.runs = [jobs.runs[place] for place in sorted(last.values())]
 
 
-def _without_jumps(jobs: Jobs) -> None:
+def _without_jumps(jobs: AccountedJobs) -> None:
     """Removes runs of another decade, because a workload must not last longer than a replay may."""
     times = [(run.submit, run.start, run.start + run.run) for run in jobs.runs]
     if not times or max(end for *_, end in times) - min(submit for submit, *_ in times) <= DECADE:
@@ -557,7 +557,7 @@ def _without_jumps(jobs: Jobs) -> None:
         jobs.runs = runs
 
 
-def _waited_before(jobs: Jobs) -> int:
+def _waited_before(jobs: AccountedJobs) -> int:
     """The number of runs that waited while earlier jobs may be missing: sacct skips jobs that ended before
     the first day.
     """

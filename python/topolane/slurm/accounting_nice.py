@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from topolane.slurm import accounting_priority
-from topolane.slurm.accounting_jobs import Jobs, NeverStarted, Run
+from topolane.slurm.accounting_jobs import AccountedJobs, AccountedRun, NeverStarted
 from topolane.slurm.accounting_priority import Formula, Kind
 
 Submitted = tuple[int, int]
@@ -67,7 +67,7 @@ class Level(NamedTuple):
 Turns = dict[int, list[Submission]]
 
 
-def of(jobs: Jobs, config: dict[str, Any], zero: int) -> dict[Submitted, int]:
+def of(jobs: AccountedJobs, config: dict[str, Any], zero: int) -> dict[Submitted, int]:
     """The nice values above 0 that follow from the records, by job.
 
     The lowest priority gives only a lower bound for a nice value. Such a job gets the smallest value at or
@@ -109,14 +109,16 @@ def of(jobs: Jobs, config: dict[str, Any], zero: int) -> dict[Submitted, int]:
     return found
 
 
-def _submissions(jobs: Jobs, begin: int, period: int, formula: Formula | None) -> Iterator[Submission]:
+def _submissions(
+    jobs: AccountedJobs, begin: int, period: int, formula: Formula | None
+) -> Iterator[Submission]:
     """The jobs whose recorded priority is that of their submission, with the turns in which they were
     submitted.
 
     Tasks of arrays are skipped because they may have the priority of their start. Priority 0 means that a job
     was held.
     """
-    runs: list[Run | NeverStarted] = [run for run in jobs.runs if "_" not in run.shown]
+    runs: list[AccountedRun | NeverStarted] = [run for run in jobs.runs if "_" not in run.shown]
     for job in (*runs, *jobs.never_started):
         turn, seconds = divmod(job.submit - begin, period)
         text = job.priority

@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from topolane.slurm.accounting_jobs import Jobs, NeverStarted, Run
+from topolane.slurm.accounting_jobs import AccountedJobs, AccountedRun, NeverStarted
 
 BASIC = "priority/basic"
 LONGEST = 10
@@ -32,9 +32,9 @@ class Numbered(NamedTuple):
     """The index of the job in the rows."""
 
 
-def note(jobs: Jobs, settings: dict[str, str]) -> None:
+def note(jobs: AccountedJobs, settings: dict[str, str]) -> None:
     """Sets `queued` of each run and of each job that never started. settings: those of config.txt."""
-    rows: list[Run | NeverStarted] = [*jobs.runs, *jobs.never_started]
+    rows: list[AccountedRun | NeverStarted] = [*jobs.runs, *jobs.never_started]
     queued = [float(row.submit) for row in rows]
     if settings.get("PriorityType") == BASIC:
         for place, time in _times(list(_numbered(rows))):
@@ -44,7 +44,7 @@ def note(jobs: Jobs, settings: dict[str, str]) -> None:
     jobs.never_started = [job._replace(queued=time) for job, time in zip(jobs.never_started, times)]
 
 
-def _numbered(rows: list[Run | NeverStarted]) -> Iterator[Numbered]:
+def _numbered(rows: list[AccountedRun | NeverStarted]) -> Iterator[Numbered]:
     """The jobs that have a number. Priority 0 means that a job is held."""
     for place, row in enumerate(rows):
         text = row.priority

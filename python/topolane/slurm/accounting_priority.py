@@ -7,7 +7,7 @@ import functools
 import math
 from typing import Any
 
-from topolane.slurm.accounting_jobs import NeverStarted, Run
+from topolane.slurm.accounting_jobs import AccountedRun, NeverStarted
 from topolane.slurm.inspection import names_in
 
 Kind = tuple[int, int | None, str, str]
@@ -20,7 +20,7 @@ steps, some rank fits almost any priority.
 """
 
 
-def kind_of(job: Run | NeverStarted) -> Kind:
+def kind_of(job: AccountedRun | NeverStarted) -> Kind:
     return job.nodes, job.processors, job.partition, job.qos
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from topolane.slurm import accounting
-from topolane.slurm.accounting_jobs import Ended, Jobs, Run
+from topolane.slurm.accounting_jobs import AccountedJobs, AccountedRun, EarlierRun
 from topolane.slurm.inspection import names_in
 from topolane.units import plural
 
@@ -38,7 +38,7 @@ class Downs:
                 times[row["NodeName"]].append(start)
         return cls(times)
 
-    def ended(self, run: Run) -> bool:
+    def ended(self, run: AccountedRun) -> bool:
         """Whether one of the run's nodes went down when it ended."""
         end = run.start + run.run
         return any(
@@ -46,7 +46,7 @@ class Downs:
         )
 
 
-def join(jobs: Jobs, downs: Downs, preempts: bool, requeues: bool, notes: list[str]) -> None:
+def join(jobs: AccountedJobs, downs: Downs, preempts: bool, requeues: bool, notes: list[str]) -> None:
     """Joins runs that were preempted or ended by a node failure with the next run of the same job, which then
     waits since the first submission.
 
@@ -70,7 +70,7 @@ def join(jobs: Jobs, downs: Downs, preempts: bool, requeues: bool, notes: list[s
             jobs.runs[place] = run._replace(no_requeue=True)
 
 
-def _without(jobs: Jobs, is_ended: Callable[[Run], bool]) -> int:
+def _without(jobs: AccountedJobs, is_ended: Callable[[AccountedRun], bool]) -> int:
     """Joins each ended run with the job's next run. Returns the number of runs that disappear.
 
     The later run gets the ended ones as its earlier runs. It takes the index of the first, because the job
@@ -95,9 +95,9 @@ def _without(jobs: Jobs, is_ended: Callable[[Run], bool]) -> int:
     return len(joined)
 
 
-def _joined(ended: Sequence[Run], last: Run) -> Run:
+def _joined(ended: Sequence[AccountedRun], last: AccountedRun) -> AccountedRun:
     """The last run, waiting since the first of the ended runs was submitted."""
-    earlier = [each for run in ended for each in (*run.earlier, Ended(run.start, run.run, run.nodes))]
+    earlier = [each for run in ended for each in (*run.earlier, EarlierRun(run.start, run.run, run.nodes))]
     return last._replace(
         submit=ended[0].submit,
         eligible=ended[0].eligible,

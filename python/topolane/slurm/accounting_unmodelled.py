@@ -10,7 +10,7 @@ from typing import Any
 
 from topolane import texts
 from topolane.slurm import accounting, accounting_config
-from topolane.slurm.accounting_jobs import OTHER_LIMITS, Jobs
+from topolane.slurm.accounting_jobs import OTHER_LIMITS, AccountedJobs
 from topolane.slurm.inspection import names_in
 from topolane.units import plural
 
@@ -51,7 +51,7 @@ MOST_NAMES = 5
 """The most names in a line."""
 
 
-def of(there: dict[str, Path | None], jobs: Jobs, config: dict[str, Any]) -> list[str]:
+def of(there: dict[str, Path | None], jobs: AccountedJobs, config: dict[str, Any]) -> list[str]:
     """The lines. there: the files of the import. config: the part that the queue models. Raises InputError."""
     notes: list[str] = []
     settings = accounting.config(path) if (path := there["config.txt"]) else {}
@@ -151,7 +151,7 @@ def _parts(rows: list[dict[str, str]], config: dict[str, Any]) -> Iterable[str]:
         yield f"{plural(parts, 'reservation')} of fewer processors than the nodes have: the queue slurm keeps whole nodes"
 
 
-def _runs(jobs: Jobs) -> Iterable[str]:
+def _runs(jobs: AccountedJobs) -> Iterable[str]:
     constrained = sum(jobs.constraints.values())
     if constrained:
         names = _listed([f"{name} {count:,}" for name, count in jobs.constraints.most_common()])

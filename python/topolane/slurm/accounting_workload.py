@@ -24,7 +24,7 @@ from topolane.slurm import (
     accounting_requeues,
     accounting_unmodelled,
 )
-from topolane.slurm.accounting_jobs import Jobs, Run
+from topolane.slurm.accounting_jobs import AccountedJobs, AccountedRun
 from topolane.units import plural
 
 RUN_ID = accounting_jobs.HIGHEST_ID
@@ -43,7 +43,7 @@ ROOT = "root"
 
 
 @dataclasses.dataclass
-class Imported:
+class ImportedWorkload:
     """A workload in CSV with its related files."""
 
     jobs: int
@@ -66,7 +66,7 @@ def read(
     shared: bool | None = None,
     anonymize: bool = False,
     join: bool = True,
-) -> Imported:
+) -> ImportedWorkload:
     """The workload in a directory that `accounting.commands` filled.
 
     shared: whether jobs take cores, memory and generic resources of nodes; None to follow partitions and
@@ -122,14 +122,14 @@ def read(
         names.rename(config)
         notes.append("users and accounts are numbers; names of nodes are as they were")
     text = _csv(jobs.runs, nice, zero, whole, names)
-    return Imported(len(jobs.runs), text, failures, accounting_config.text_of(config), zero, notes)
+    return ImportedWorkload(len(jobs.runs), text, failures, accounting_config.text_of(config), zero, notes)
 
 
-def _skipped(jobs: Jobs) -> list[str]:
+def _skipped(jobs: AccountedJobs) -> list[str]:
     return [f"skipped: {count:,} {what}" for what, count in sorted(jobs.skipped.items())]
 
 
-def _kinds(jobs: Jobs) -> list[str]:
+def _kinds(jobs: AccountedJobs) -> list[str]:
     """Notes on how runs that belong together are treated."""
     notes = []
     # All parts of a resized job count as one run.
@@ -158,7 +158,7 @@ def _kinds(jobs: Jobs) -> list[str]:
 
 
 def _whole(
-    there: dict[str, Path | None], jobs: Jobs, shared: bool | None, notes: list[str]
+    there: dict[str, Path | None], jobs: AccountedJobs, shared: bool | None, notes: list[str]
 ) -> set[str] | bool:
     """The partitions whose jobs take whole nodes; or True or False for all jobs."""
     path = there["config.txt"]
@@ -183,11 +183,11 @@ def _whole(
     return whole
 
 
-def _is_whole(run: Run, whole: set[str] | bool) -> bool:
+def _is_whole(run: AccountedRun, whole: set[str] | bool) -> bool:
     return run.share is None or (whole if isinstance(whole, bool) else run.partition in whole)
 
 
-def _failures(path: Path | None, jobs: Jobs, zero: int, notes: list[str]) -> str | None:
+def _failures(path: Path | None, jobs: AccountedJobs, zero: int, notes: list[str]) -> str | None:
     """Nodes that were down during the workload, as CSV."""
     if path is None:
         return None
@@ -234,7 +234,7 @@ def _reservations(config: dict[str, Any]) -> list[str]:
 class _Numbers:
     """Numbers that replace users and accounts, in the order in which the file names them."""
 
-    def __init__(self, runs: list[Run], config: dict[str, Any]) -> None:
+    def __init__(self, runs: list[AccountedRun], config: dict[str, Any]) -> None:
         self._users: dict[str, str] = {}
         self._accounts: dict[str, str] = {}
         pairs = [(run.user, run.account) for run in runs]
@@ -277,7 +277,7 @@ class _Numbers:
 
 
 def _csv(
-    runs: list[Run],
+    runs: list[AccountedRun],
     nice: dict[tuple[int, int], int],
     zero: int,
     whole: set[str] | bool,

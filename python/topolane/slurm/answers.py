@@ -33,10 +33,10 @@ from topolane.slurm.records import (
     HOLDING,
     NOT_ISOLATED,
     Gres,
-    Job,
-    Node,
     Partition,
     Reservation,
+    SlurmJob,
+    SlurmNode,
     task_id,
 )
 
@@ -79,7 +79,7 @@ def tasks_of(text: str) -> list[int]:
     return sorted(tasks)
 
 
-def jobs(record: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Iterator[Job]:
+def jobs(record: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Iterator[SlurmJob]:
     """The job in a record, or several jobs if the record stands for waiting tasks of an array."""
     job = _job(record, partitions)
     waiting = record["array_task_string"]
@@ -90,7 +90,7 @@ def jobs(record: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Iter
         yield dataclasses.replace(job, id=task_id(job.array, task), number=f"{job.array}_{task}")
 
 
-def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
+def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> SlurmJob:
     states = _words(job["job_state"])
     names = tuple(name for name in str(job["partition"]).split(",") if name)
     # For a job without a limit, Slurm reports that of its partition. If that has none either, there is no
@@ -107,7 +107,7 @@ def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
     most_is_tasks = isinstance(job["max_nodes"], Mapping) and fewest < most == processes
     number, array = int(job["job_id"]), _number(job["array_job_id"]) or 0
     task = _number(job["array_task_id"])
-    return Job(
+    return SlurmJob(
         id=number if task is None else task_id(array, task),
         number=str(number) if task is None else f"{array}_{task}",
         # Only the array's last task has the number that stands for the whole array.
@@ -218,12 +218,12 @@ def reservation(record: Mapping[str, Any]) -> Reservation:
     )
 
 
-def node(record: Mapping[str, Any]) -> Node:
+def node(record: Mapping[str, Any]) -> SlurmNode:
     """The node in a record."""
     words = [*_words(record["state"]), *_words(record.get("state_flags"))]
     features = record.get("active_features") or ""
     cpus = _number(record["cpus"]) or 1
-    return Node(
+    return SlurmNode(
         name=record["name"],
         words=frozenset(word.lower() for word in words),
         cpus=cpus,

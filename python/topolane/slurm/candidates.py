@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 
 from topolane._engine import InputError, Machine
-from topolane.slurm.records import Job, Node, Reservation, Snapshot
+from topolane.slurm.records import Reservation, SlurmJob, SlurmNode, Snapshot
 
 
 class HostLists:
@@ -33,7 +33,7 @@ class HostLists:
         return self._all.hostlist(sorted(node for node in found if node is not None))
 
 
-def could_use(job: Job, snapshot: Snapshot, lists: HostLists) -> tuple[set[str], list[str]]:
+def could_use(job: SlurmJob, snapshot: Snapshot, lists: HostLists) -> tuple[set[str], list[str]]:
     """The nodes, idle or not, that a job may use, and the options that are ignored. With several
     reservations, a job may use the nodes of each.
     """
@@ -67,7 +67,7 @@ def could_use(job: Job, snapshot: Snapshot, lists: HostLists) -> tuple[set[str],
     return nodes | given, ignored
 
 
-def _has_room(node: Node, job: Job) -> bool:
+def _has_room(node: SlurmNode, job: SlurmJob) -> bool:
     """Whether the idle node has the cores, memory and generic resources that the job takes of each node."""
     processes = max(job.processes_per_node, 1)
     there = dict(node.gres)
@@ -97,7 +97,7 @@ def _features(text: str) -> Callable[[frozenset[str]], bool] | None:
     return lambda features: chosen(word in features for word in words)
 
 
-def _meets(reservation: Reservation, job: Job) -> bool:
+def _meets(reservation: Reservation, job: SlurmJob) -> bool:
     walltime = float("inf") if job.walltime is None else job.walltime
     return (
         bool(reservation.nodes) and reservation.start < job.start + walltime and reservation.end > job.start

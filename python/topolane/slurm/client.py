@@ -18,7 +18,7 @@ __all__ = ["Slurm", "SlurmError", "connect"]
 THINGS = ("jobs", "nodes", "partitions", "reservations")
 
 
-class Source(Protocol):
+class SlurmReader(Protocol):
     """A way to read Slurm's state. Every method raises SlurmError if Slurm does not answer."""
 
     version: str
@@ -59,7 +59,7 @@ def connect(address: str | None = None, token_file: str | None = None) -> Slurm:
 class Slurm:
     """A Slurm cluster, read through slurmrestd or through Slurm's commands."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: SlurmReader) -> None:
         self._source = source
         self.version = source.version
 

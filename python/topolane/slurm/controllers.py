@@ -13,21 +13,21 @@ from pathlib import Path
 
 from topolane import texts
 from topolane._engine import InputError
-from topolane.slurm.inspection import Inspection, slurm_conf_of
+from topolane.slurm.inspection import SlurmInspection, slurm_conf_of
 from topolane.slurm.plugin_build import PLUGIN
 from topolane.slurm.plugin_machine import sum_of_files
-from topolane.slurm.plugin_state import Jobs
+from topolane.slurm.plugin_state import PluginJobs
 
 HOST = re.compile(r"SlurmctldHost\[([0-9]+)\]")
 MOST_BYTES = 256 << 20
 
 
-def backups(look: Inspection) -> list[str]:
+def backups(look: SlurmInspection) -> list[str]:
     """The hosts of backup controllers, in the order of slurm.conf."""
     return hosts(look.configuration)[1:]
 
 
-def differences(look: Inspection, here: str | None = None) -> list[str]:
+def differences(look: SlurmInspection, here: str | None = None) -> list[str]:
     """A sentence for each file of this host that differs from the file in use; none on a host that is no
     controller.
 
@@ -53,7 +53,7 @@ def differences(look: Inspection, here: str | None = None) -> list[str]:
     return found
 
 
-def _compared(look: Inspection, jobs: Jobs) -> Iterator[tuple[str, bool | None]]:
+def _compared(look: SlurmInspection, jobs: PluginJobs) -> Iterator[tuple[str, bool | None]]:
     """Each file, and whether it equals the file in use; None if it cannot be read."""
     directory = slurm_conf_of(look.configuration).parent
     paths = {"conf": directory / "topolane.conf"}

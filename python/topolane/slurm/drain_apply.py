@@ -15,15 +15,15 @@ from topolane.cluster.clients.scontrol import scontrol
 from topolane.cluster.room_files import BEGIN, DONE, NotAppliedError
 from topolane.slurm import drain_plan
 from topolane.slurm.drain_plan import DrainPlan, is_over_by, jobs_on
-from topolane.slurm.inspection import Inspection, names_in
-from topolane.slurm.records import Job, Reservation
+from topolane.slurm.inspection import SlurmInspection, names_in
+from topolane.slurm.records import Reservation, SlurmJob
 from topolane.slurm.requeueing import REQUEUE, SlurmApplying, snapshot_of
 from topolane.units import clock
 
 RESERVE, FREE = "reserve", "free"
 
 
-class DrainApplying(SlurmApplying[DrainPlan, list[Job]]):
+class DrainApplying(SlurmApplying[DrainPlan, list[SlurmJob]]):
     """Carries out a plan that empties nodes. It waits for the requeued jobs to leave."""
 
     STEPS = (BEGIN, RESERVE, REQUEUE, FREE, DONE)
@@ -39,7 +39,7 @@ class DrainApplying(SlurmApplying[DrainPlan, list[Job]]):
         """Of the reservation: that of the first node."""
         return f"topolane_drain_{self.nodes[0]}"
 
-    def changed(self, look: Inspection) -> Iterator[str]:
+    def changed(self, look: SlurmInspection) -> Iterator[str]:
         """What is no longer as the plan says."""
         for job in self._unplanned(look):
             yield f"job {job.number} runs on {job.nodes} and does not end before {clock(self.plan.by, look.time)}"
@@ -50,7 +50,7 @@ class DrainApplying(SlurmApplying[DrainPlan, list[Job]]):
         if kept is not None and not self._serves(kept, look.time):
             yield f"there is another reservation {self.name} already"
 
-    def found(self, look: Inspection) -> list[Job]:
+    def found(self, look: SlurmInspection) -> list[SlurmJob]:
         """The jobs that must leave the nodes."""
         requeued = {each.job for each in self.plan.requeued}
         return self._unplanned(look) + [
@@ -59,11 +59,11 @@ class DrainApplying(SlurmApplying[DrainPlan, list[Job]]):
             if job.number in requeued and (job.state == "COMPLETING" or self._is_planned(job))
         ]
 
-    def waits(self, look: Inspection, found: list[Job]) -> bool:
+    def waits(self, look: SlurmInspection, found: list[SlurmJob]) -> bool:
         """Whether the nodes are to be reserved yet, or some have jobs."""
         return bool(found) or not self._is_reserved(look)
 
-    def hold(self, look: Inspection, found: list[Job]) -> None:
+    def hold(self, look: SlurmInspection, found: list[SlurmJob]) -> None:
         """Reserves the nodes for the maintenance."""
         if self._is_reserved(look):
             return
@@ -83,7 +83,7 @@ class DrainApplying(SlurmApplying[DrainPlan, list[Job]]):
         since = f"from {clock(self.plan.by, look.time)} on" if is_later else "from now on"
         self.tell(f"The reservation {self.name} keeps {self.plan.nodes} for maintenance {since}.")
 
-    def disturb(self, look: Inspection, found: list[Job]) -> bool:
+    def disturb(self, look: SlurmInspection, found: list[SlurmJob]) -> bool:
         """Requeues the jobs of the plan."""
         if others := self._unplanned(look):
             raise NotAppliedError(
@@ -92,7 +92,7 @@ class DrainApplying(SlurmApplying[DrainPlan, list[Job]]):
             )
         return self.requeue(look, self.plan.requeued)
 
-    def too_late(self, look: Inspection, found: list[Job]) -> str:
+    def too_late(self, look: SlurmInspection, found: list[SlurmJob]) -> str:
         """The reservation stays."""
         raise NotAppliedError(
             f"{self.plan.nodes} still has {_named(found)}: "
@@ -106,26 +106,26 @@ class DrainApplying(SlurmApplying[DrainPlan, list[Job]]):
             scontrol("delete", f"ReservationName={self.name}")
             self.tell(f"The reservation {self.name} is removed.")
 
-    def outcome(self, found: list[Job] | None) -> Iterator[str]:
+    def outcome(self, found: list[SlurmJob] | None) -> Iterator[str]:
         """What is left on the nodes. The reservation stays until the operator deletes it."""
         left = jobs_on(self.look(), self.nodes)
         what = f"what runs there ends in time: {_named(left)}" if left else "no job runs there"
         yield f"{self.plan.nodes}: {what}."
         yield f"After the maintenance: scontrol delete ReservationName={self.name}"
 
-    def _is_reserved(self, look: Inspection) -> bool:
+    def _is_reserved(self, look: SlurmInspection) -> bool:
         return self.name in snapshot_of(look).reservations
 
-    def _in_the_way(self, look: Inspection) -> list[Job]:
+    def _in_the_way(self, look: SlurmInspection) -> list[SlurmJob]:
         """The jobs on the nodes that do not end in time."""
         by = max(self.plan.by, look.time)
         return [job for job in jobs_on(look, self.nodes) if not is_over_by(job, look.time, by)]
 
-    def _unplanned(self, look: Inspection) -> list[Job]:
+    def _unplanned(self, look: SlurmInspection) -> list[SlurmJob]:
         """Those of them that the plan does not name."""
         return [job for job in self._in_the_way(look) if not self._is_planned(job)]
 
-    def _is_planned(self, job: Job) -> bool:
+    def _is_planned(self, job: SlurmJob) -> bool:
         return any(each.job == job.number and each.is_run_of(job) for each in self.plan.requeued)
 
     def _serves(self, kept: Reservation, now: float) -> bool:
@@ -135,5 +135,5 @@ class DrainApplying(SlurmApplying[DrainPlan, list[Job]]):
         )
 
 
-def _named(jobs: list[Job]) -> str:
+def _named(jobs: list[SlurmJob]) -> str:
     return ("job " if len(jobs) == 1 else "jobs ") + ", ".join(job.number for job in jobs)

@@ -16,9 +16,9 @@ from topolane._engine import InputError
 from topolane.cluster import room_files
 from topolane.cluster.room_files import NoPlanError
 from topolane.slurm.candidates import HostLists
-from topolane.slurm.inspection import Inspection, names_in
-from topolane.slurm.records import Job
-from topolane.slurm.requeueing import Requeued, Untouchable, check_numbers, snapshot_of
+from topolane.slurm.inspection import SlurmInspection, names_in
+from topolane.slurm.records import SlurmJob
+from topolane.slurm.requeueing import ProtectedJobs, Requeued, check_numbers, snapshot_of
 from topolane.units import clock
 
 LISTED = 5
@@ -26,7 +26,7 @@ LISTED = 5
 
 
 @dataclasses.dataclass(frozen=True)
-class Ending:
+class TimelyEnd:
     """A running job that ends by itself in time."""
 
     job: str
@@ -52,7 +52,7 @@ class DrainPlan:
     by: float
     """When they are to be empty."""
     requeued: tuple[Requeued, ...]
-    ending: tuple[Ending, ...]
+    ending: tuple[TimelyEnd, ...]
     node_hours: float
     """What the plan costs. No plan costs less."""
     time: float
@@ -60,7 +60,7 @@ class DrainPlan:
 
 
 def make_plan(
-    look: Inspection, hosts: str, by: float | None = None, untouchable: Untouchable | None = None
+    look: SlurmInspection, hosts: str, by: float | None = None, untouchable: ProtectedJobs | None = None
 ) -> DrainPlan:
     """The plan that empties the nodes of a hostlist by a time, or at once.
 
@@ -78,10 +78,10 @@ def make_plan(
     by = look.time if by is None else by
     stay, gone, ending = [], [], []
     for job in jobs_on(look, nodes):
-        reason = (untouchable or Untouchable()).why(job)
+        reason = (untouchable or ProtectedJobs()).why(job)
         if is_over_by(job, look.time, by):
             end = look.time if job.latest_end is None else job.latest_end
-            ending.append(Ending(job.number, job.name, job.user, job.nodes, end))
+            ending.append(TimelyEnd(job.number, job.name, job.user, job.nodes, end))
         elif reason is None:
             gone.append(Requeued.of(job, len(lists.read(job.nodes) or ()), look.time))
         else:
@@ -102,7 +102,7 @@ def make_plan(
     )
 
 
-def jobs_on(look: Inspection, nodes: Collection[str]) -> list[Job]:
+def jobs_on(look: SlurmInspection, nodes: Collection[str]) -> list[SlurmJob]:
     """The jobs that hold some of these nodes."""
     snapshot = snapshot_of(look)
     lists = HostLists(snapshot.nodes)
@@ -110,14 +110,14 @@ def jobs_on(look: Inspection, nodes: Collection[str]) -> list[Job]:
     return [job for job in held if not (lists.read(job.nodes) or set()).isdisjoint(nodes)]
 
 
-def is_over_by(job: Job, now: float, by: float) -> bool:
+def is_over_by(job: SlurmJob, now: float, by: float) -> bool:
     """Whether a job that holds nodes ends by itself by a time. Not one that is suspended, or that runs in spite of its limit."""
     if job.state == "COMPLETING":
         return True
     return job.state != "SUSPENDED" and job.latest_end is not None and now < job.latest_end <= by
 
 
-def _stay(stay: list[tuple[Job, str]], look: Inspection) -> str:
+def _stay(stay: list[tuple[SlurmJob, str]], look: SlurmInspection) -> str:
     """Which jobs must stay, and until when."""
     listed = ", ".join(f"job {job.number} {reason}" for job, reason in stay[:LISTED])
     more = f" and {len(stay) - LISTED} more" if len(stay) > LISTED else ""
@@ -131,7 +131,7 @@ def read(path: Path) -> DrainPlan:
     source = str(path)
     given = room_files.read(path, DrainPlan, "topolane slurm plan")
     given["requeued"] = room_files.rows_of(given, "requeued", Requeued, source)
-    given["ending"] = room_files.rows_of(given, "ending", Ending, source)
+    given["ending"] = room_files.rows_of(given, "ending", TimelyEnd, source)
     plan: DrainPlan = room_files.made(DrainPlan, given, source)
     check_numbers((*(each.job for each in plan.requeued), *(each.job for each in plan.ending)), source)
     if not names_in(plan.nodes):

@@ -9,10 +9,10 @@ from topolane._engine import InputError
 from topolane.cluster import explain as common
 from topolane.cluster.explain import FOR_EVER, LONGEST_HOSTS, Explanation, InTheWay, until_then
 from topolane.cluster.view import View
-from topolane.slurm.inspection import Inspection
+from topolane.slurm.inspection import SlurmInspection
 from topolane.slurm.job_numbers import JobNumber
-from topolane.slurm.plugin_state import NO_ENGINE, Refused
-from topolane.slurm.records import Job
+from topolane.slurm.plugin_state import NO_ENGINE, PluginRefusal
+from topolane.slurm.records import SlurmJob
 from topolane.slurm.refusals import WORDS, way_of
 from topolane.slurm.status import liveness
 from topolane.slurm.view import view
@@ -20,7 +20,7 @@ from topolane.slurm.wait_reasons import REFUSALS, SLURM, wait_reason
 from topolane.units import clock, duration, plural
 
 
-def explain(look: Inspection, number: str) -> Explanation:
+def explain(look: SlurmInspection, number: str) -> Explanation:
     """Explains the job of that number, in any form of JobNumber. Of several tasks of an array: the first that waits, or the last if
     none waits.
 
@@ -40,13 +40,13 @@ def explain(look: Inspection, number: str) -> Explanation:
     return _waiting(look, seen, job, said) if job.waits else _not_waiting(look, seen, job, said)
 
 
-def tasks_named(look: Inspection, number: str, source: str = "JOBID") -> list[Job]:
+def tasks_named(look: SlurmInspection, number: str, source: str = "JOBID") -> list[SlurmJob]:
     """The jobs that a number as squeue prints it names (JobNumber), in order. Raises InputError for a text that is none."""
     named = JobNumber.read(number, source)
     return [] if look.snapshot is None else named.jobs(look.snapshot)
 
 
-def _waiting(look: Inspection, seen: View, task: Job, said: list[str]) -> Explanation:
+def _waiting(look: SlurmInspection, seen: View, task: SlurmJob, said: list[str]) -> Explanation:
     job = next(one for one in seen.waiting if one.id == task.id)
     wait, now = wait_reason(look, task), look.time
     says = f"Slurm says {job.reason}" if job.reason else "Slurm says nothing"
@@ -70,13 +70,13 @@ def _waiting(look: Inspection, seen: View, task: Job, said: list[str]) -> Explan
     return common.waiting(job, task.state, said, [*more, *_health(look)], way)
 
 
-def _health(look: Inspection) -> list[str]:
+def _health(look: SlurmInspection) -> list[str]:
     """Why the plugin does not decide, if it does not."""
     why = liveness(look).why
     return [] if why is None else [why]
 
 
-def _refused(now: float, refused: Refused, way: InTheWay | None) -> Iterator[str]:
+def _refused(now: float, refused: PluginRefusal, way: InTheWay | None) -> Iterator[str]:
     """What the plugin refused, and what stands in the way."""
     asked = plural(refused.wanted, "node")
     if refused.min_bandwidth < 1:
@@ -105,7 +105,7 @@ def _refused(now: float, refused: Refused, way: InTheWay | None) -> Iterator[str
     yield from until_then(way.must_end, now, WORDS)
 
 
-def _not_waiting(look: Inspection, seen: View, task: Job, said: list[str]) -> Explanation:
+def _not_waiting(look: SlurmInspection, seen: View, task: SlurmJob, said: list[str]) -> Explanation:
     if not task.holds_nodes:
         said.append(f"Job {task.number} has ended: {task.state}.")
         return Explanation(task.number, task.state, sentences=said)

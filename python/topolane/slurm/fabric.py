@@ -9,7 +9,7 @@ import tomlkit
 
 from topolane._engine import InputError, Machine
 from topolane.cluster.clients.scontrol import scontrol
-from topolane.slurm.records import Node
+from topolane.slurm.records import SlurmNode
 
 
 def slurm_tree() -> Machine:
@@ -23,7 +23,7 @@ def slurm_tree() -> Machine:
     return Machine.parse(topology_conf(text), "scontrol show topology", "slurm")
 
 
-def with_resources_of(machine: Machine, nodes: Mapping[str, Node], source: str) -> Machine:
+def with_resources_of(machine: Machine, nodes: Mapping[str, SlurmNode], source: str) -> Machine:
     """The same machine with the cores, the memory and the generic resources that Slurm counts of each node.
 
     Raises InputError if it names no node of Slurm.
@@ -33,7 +33,7 @@ def with_resources_of(machine: Machine, nodes: Mapping[str, Node], source: str) 
     return Machine.parse(with_node_resources(machine, nodes), source, "toml")
 
 
-def with_node_resources(tree: Machine, nodes: Mapping[str, Node]) -> str:
+def with_node_resources(tree: Machine, nodes: Mapping[str, SlurmNode]) -> str:
     """The tree as a machine file, with the cores, the memory and the generic resources of each node in Slurm."""
     known = {index: nodes[name] for index in range(tree.nodes) if (name := tree.node_name(index)) in nodes}
     insides = Counter(map(_resources, known.values()))
@@ -57,7 +57,7 @@ def with_node_resources(tree: Machine, nodes: Mapping[str, Node]) -> str:
     return tomlkit.dumps(file)
 
 
-def _resources(node: Node) -> tuple[int, int, int, tuple[tuple[str, int], ...]]:
+def _resources(node: SlurmNode) -> tuple[int, int, int, tuple[tuple[str, int], ...]]:
     return node.cpus, node.sockets, node.memory, node.gres
 
 

@@ -18,7 +18,7 @@ from topolane.slurm.client import SlurmError, connect
 from topolane.slurm.links_out import LinksOut
 from topolane.slurm.plugin_conf import PluginConf
 from topolane.slurm.plugin_state import PluginState
-from topolane.slurm.records import Job, Snapshot
+from topolane.slurm.records import SlurmJob, Snapshot
 
 TYPE = "topology/topolane"
 STALE = 60.0
@@ -29,7 +29,7 @@ OURS = ("Resources", "Priority", "None", "")
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class InspectionSettings:
     """Where to look. None: as slurmctld says."""
 
     state: Path | None = None
@@ -40,7 +40,7 @@ class Settings:
 
 
 @dataclasses.dataclass(frozen=True)
-class Inspection:
+class SlurmInspection:
     """Slurm and the plugin at one moment. What could not be read is None, and a sentence in `problems` says why."""
 
     time: float
@@ -71,9 +71,9 @@ class Inspection:
             return None
 
     @cached_property
-    def jobs(self) -> dict[int, Job]:
+    def jobs(self) -> dict[int, SlurmJob]:
         """Slurm's jobs by the plugin's numbers. The waiting tasks of an array are one, the first of them."""
-        found: dict[int, Job] = {}
+        found: dict[int, SlurmJob] = {}
         for job in [] if self.snapshot is None else self.snapshot.jobs.values():
             number = number_of(job)
             if number not in found or job.holds_nodes:
@@ -118,7 +118,7 @@ class Inspection:
         return "isolated" if found and found[0] in isolating_policies() else "shared"
 
 
-def inspect(settings: Settings) -> Inspection:
+def inspect(settings: InspectionSettings) -> SlurmInspection:
     """Reads what can be read. Raises InputError for an address or a token file that cannot be used."""
     problems: list[str] = []
 
@@ -140,7 +140,7 @@ def inspect(settings: Settings) -> Inspection:
     state = None if directory is None else plugin_state.read(directory)
     problems += () if state is None else state.problems
     machine, owned, out = _machine(state, slurm_conf_of(known), problems)
-    return Inspection(
+    return SlurmInspection(
         time.time() if snapshot is None else snapshot.time,
         known,
         snapshot,
@@ -153,7 +153,7 @@ def inspect(settings: Settings) -> Inspection:
     )
 
 
-def _snapshot(settings: Settings, problems: list[str]) -> Snapshot | None:
+def _snapshot(settings: InspectionSettings, problems: list[str]) -> Snapshot | None:
     try:
         slurm = connect(settings.slurmrestd, settings.token_file)
         try:
@@ -213,7 +213,7 @@ def _machine(
     return machine, owned, out
 
 
-def number_of(job: Job) -> int:
+def number_of(job: SlurmJob) -> int:
     """The number by which the plugin knows a job: that of its record in slurmctld."""
     return int(job.record.partition("_")[0])
 

@@ -7,7 +7,7 @@ import re
 
 from topolane import texts
 from topolane._engine import InputError
-from topolane.slurm.records import Job, Snapshot
+from topolane.slurm.records import SlurmJob, Snapshot
 
 FORMS = "97, 97_3, 97_[2-6%1] or 97+1"
 LONGEST = 4096
@@ -49,13 +49,13 @@ class JobNumber:
             None if part is None else int(part),
         )
 
-    def jobs(self, snapshot: Snapshot) -> list[Job]:
+    def jobs(self, snapshot: Snapshot) -> list[SlurmJob]:
         """The jobs that it names, in order. Without tasks it names all tasks of an array."""
         found = [job for job in snapshot.jobs.values() if self._names(job)]
         exact = [job for job in found if job.number == str(self.job)] if self.text == str(self.job) else []
         return exact or sorted(found, key=lambda job: job.id)
 
-    def _names(self, job: Job) -> bool:
+    def _names(self, job: SlurmJob) -> bool:
         if self.part is not None:
             return job.het_job > 0 and (job.het_job, job.het_part) == (self.job, self.part)
         if self.tasks is None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 
-from topolane.slurm.records import Job, Snapshot
+from topolane.slurm.records import SlurmJob, Snapshot
 
 
 @dataclasses.dataclass(frozen=True)
-class Stay:
+class WatchedRun:
     """A job's period on some nodes. A job that Slurm requeues has several."""
 
     start: float
@@ -20,7 +20,7 @@ class Stay:
 
 
 @dataclasses.dataclass(frozen=True)
-class Ended:
+class SlurmEnded:
     """A job no longer holds its nodes."""
 
     job: int
@@ -31,10 +31,10 @@ class Ended:
 
 
 @dataclasses.dataclass(frozen=True)
-class Started:
+class SlurmStarted:
     """A job got nodes."""
 
-    job: Job
+    job: SlurmJob
     at: float
     is_missed: bool = False
     """Whether the policy must not be asked: the machine's state at the start is no longer known, or the job
@@ -53,8 +53,8 @@ class Looks:
     def __init__(
         self,
         longest_gap: float,
-        here: Mapping[int, Stay] | None = None,
-        over: Mapping[int, Stay] | None = None,
+        here: Mapping[int, WatchedRun] | None = None,
+        over: Mapping[int, WatchedRun] | None = None,
         since: float = 0.0,
     ) -> None:
         self._longest_gap, self._since = longest_gap, since
@@ -64,14 +64,14 @@ class Looks:
         self._over = dict(over or {})
         """The last stays of ended jobs that Slurm still has."""
 
-    def update(self, snapshot: Snapshot) -> list[Ended | Started]:
+    def update(self, snapshot: Snapshot) -> list[SlurmEnded | SlurmStarted]:
         """The events since the last snapshot, in order."""
         found = [*self._ended(snapshot), *self._started(snapshot)]
         self._over = {number: stay for number, stay in self._over.items() if number in snapshot.jobs}
         self._is_first = False
         return sorted(found, key=_order)
 
-    def _ended(self, snapshot: Snapshot) -> Iterator[Ended | Started]:
+    def _ended(self, snapshot: Snapshot) -> Iterator[SlurmEnded | SlurmStarted]:
         for number, stay in list(self._here.items()):
             job = snapshot.jobs.get(number)
             if job is not None and _holds(job) and _is_same(job, stay):
@@ -80,14 +80,14 @@ class Looks:
             del self._here[number]
             if job is not None and _holds(job) and job.start == stay.start:
                 self._here[number] = _stay(job)
-                yield Ended(number, snapshot.time)
-                yield Started(job, snapshot.time, is_missed=True)
+                yield SlurmEnded(number, snapshot.time)
+                yield SlurmStarted(job, snapshot.time, is_missed=True)
                 continue
             self._over[number] = stay
             at = snapshot.time if job is None else _end_of(job, stay, snapshot.time)
-            yield Ended(number, max(at, stay.start))
+            yield SlurmEnded(number, max(at, stay.start))
 
-    def _started(self, snapshot: Snapshot) -> Iterator[Ended | Started]:
+    def _started(self, snapshot: Snapshot) -> Iterator[SlurmEnded | SlurmStarted]:
         for job in snapshot.jobs.values():
             if not job.allocated or not job.start or job.waits or job.id in self._here:
                 continue
@@ -98,40 +98,40 @@ class Looks:
             (self._here if _holds(job) else self._over)[job.id] = _stay(job)
             is_missed = self._is_first or job.start < snapshot.time - self._longest_gap
             if _holds(job) or not self._is_first:
-                yield Started(job, job.start, is_missed)
+                yield SlurmStarted(job, job.start, is_missed)
             if not _holds(job) and not self._is_first:
-                yield Ended(job.id, max(job.end, job.start), _is_brief(job))
+                yield SlurmEnded(job.id, max(job.end, job.start), _is_brief(job))
 
 
-def _order(event: Ended | Started) -> tuple[float, int, int, int, int]:
+def _order(event: SlurmEnded | SlurmStarted) -> tuple[float, int, int, int, int]:
     """The sort key of events: time, and within one second first ends, then jobs that start and end in it,
     then starts by priority and number. So no job appears to start on nodes that another job still holds.
     """
-    if isinstance(event, Ended):
+    if isinstance(event, SlurmEnded):
         return event.at, int(event.is_brief), 0, event.job, 1
     job = event.job
     return (event.at, 1, 0, job.id, 0) if _is_brief(job) else (event.at, 2, -job.priority, job.id, 0)
 
 
-def _is_brief(job: Job) -> bool:
+def _is_brief(job: SlurmJob) -> bool:
     return 0 < job.end <= job.start
 
 
-def _holds(job: Job) -> bool:
+def _holds(job: SlurmJob) -> bool:
     """Whether the job runs. A completing job counts as ended, although it frees its nodes one by one."""
     return job.holds_nodes and job.state != "COMPLETING"
 
 
-def _is_same(job: Job, stay: Stay) -> bool:
+def _is_same(job: SlurmJob, stay: WatchedRun) -> bool:
     is_there = stay.nodes is None or job.allocated == stay.nodes
     return is_there and (job.start == stay.start or stay.is_configuring)
 
 
-def _stay(job: Job) -> Stay:
-    return Stay(job.start, job.allocated, job.state == "CONFIGURING")
+def _stay(job: SlurmJob) -> WatchedRun:
+    return WatchedRun(job.start, job.allocated, job.state == "CONFIGURING")
 
 
-def _end_of(job: Job, stay: Stay, now: float) -> float:
+def _end_of(job: SlurmJob, stay: WatchedRun, now: float) -> float:
     """When a stay ended, if the job's record says so; otherwise `now`."""
     if job.start == stay.start and job.end:
         return min(job.end, now)

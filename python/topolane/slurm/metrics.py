@@ -15,7 +15,7 @@ from topolane.cluster.links import Links
 from topolane.cluster.metrics import registry_of
 from topolane.cluster.status import node_counts, sharing
 from topolane.cluster.view import View
-from topolane.slurm.inspection import Inspection
+from topolane.slurm.inspection import SlurmInspection
 from topolane.slurm.links_out import LinksOut
 from topolane.slurm.plugin_state import ENDS, KINDS, Counters
 from topolane.slurm.room import room_of
@@ -27,12 +27,12 @@ KEPT = 5.0
 """Seconds for which a look at Slurm answers every reader: a look costs slurmctld a list of all its jobs."""
 
 
-def registry(inspect: Callable[[], Inspection]) -> CollectorRegistry:
+def registry(inspect: Callable[[], SlurmInspection]) -> CollectorRegistry:
     """A registry with these metrics."""
     return registry_of(lambda: metrics(inspect()), KEPT)
 
 
-def metrics(look: Inspection) -> Iterator[Metric]:
+def metrics(look: SlurmInspection) -> Iterator[Metric]:
     """The metrics of one look at Slurm and the plugin, without those whose value is not known."""
     found = liveness(look)
     yield from OURS.head("slurmctld answers", look.snapshot is not None, len(look.problems))
@@ -57,7 +57,7 @@ def metrics(look: Inspection) -> Iterator[Metric]:
         yield _of_links_out(look.out)
 
 
-def _of_calls(look: Inspection, counters: Counters) -> Iterator[Metric]:
+def _of_calls(look: SlurmInspection, counters: Counters) -> Iterator[Metric]:
     """The plugin's counters start from 0 with slurmctld: `started` shows Prometheus the restart."""
     if counters.started is not None:
         yield OURS.gauge(
@@ -132,7 +132,7 @@ def _of_jobs(seen: View) -> Iterator[Metric]:
     )
 
 
-def _of_room(look: Inspection) -> Iterator[Metric]:
+def _of_room(look: SlurmInspection) -> Iterator[Metric]:
     """How many more jobs fit and, on a machine with GPUs, which are free and which no job can use."""
     if look.machine is None or look.snapshot is None:
         return

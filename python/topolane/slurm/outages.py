@@ -17,7 +17,7 @@ from topolane.slurm.view import view
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class OutageSettings:
     """What is out of service, and where the plugin's file is."""
 
     machines: tuple[Path, ...]
@@ -30,7 +30,7 @@ class Settings:
 
 
 @dataclasses.dataclass(frozen=True)
-class Report:
+class OutageReport:
     """What was written for the plugin. Links are given by name."""
 
     failed: list[str]
@@ -45,7 +45,7 @@ class Report:
     """Sentences on what could not be read from Slurm and from the previous file."""
 
 
-def tell(settings: Settings, *, write: bool = True) -> Report:
+def tell(settings: OutageSettings, *, write: bool = True) -> OutageReport:
     """Writes the file for the plugin. Raises InputError for bad input; then nothing is written."""
     read = read_machine(settings.machines)
     machine, machine_sum = read.machine, read.sum
@@ -61,7 +61,7 @@ def tell(settings: Settings, *, write: bool = True) -> Report:
         problems.append(f"{texts.sentence(str(error))}: it is replaced.")
     if write:
         links_out.write(settings.state, out, machine_sum)
-    return Report(
+    return OutageReport(
         links_out.names(machine, out.failed),
         links_out.names(machine, out.reserved),
         links_out.names(machine, out.failed - before.failed),
@@ -72,11 +72,11 @@ def tell(settings: Settings, *, write: bool = True) -> Report:
     )
 
 
-def _look(settings: Settings, machine: Machine, machine_sum: int) -> inspection.Inspection:
+def _look(settings: OutageSettings, machine: Machine, machine_sum: int) -> inspection.SlurmInspection:
     """Reads Slurm and the plugin's state with this machine. Raises InputError if the plugin uses another
     machine.
     """
-    look = inspection.inspect(inspection.Settings(settings.state))
+    look = inspection.inspect(inspection.InspectionSettings(settings.state))
     state = look.state
     assert state is not None
     if state.counters is None and state.jobs is None and state.links is None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from topolane import texts
 from topolane._engine import InputError
-from topolane.slurm.records import Job
+from topolane.slurm.records import SlurmJob
 
 MOST_BYTES = 1 << 20
 CALL_TIME = 0.002
@@ -19,7 +19,7 @@ CALL_TIME = 0.002
 
 
 @dataclasses.dataclass(frozen=True)
-class Rule:
+class PolicyRule:
     """A line that gives jobs a policy."""
 
     line: int
@@ -31,7 +31,7 @@ class Rule:
     min_bandwidth: float = 1.0
     """The minimum share of full bandwidth that its jobs accept on links of their own."""
 
-    def fits(self, job: Job) -> bool | None:
+    def fits(self, job: SlurmJob) -> bool | None:
         """Whether the line applies to a job; None if that depends on which of its partitions the job gets."""
         named = [not self.partitions or name.lower() in self.partitions for name in job.partitions]
         if self.qos and job.qos.lower() not in self.qos:
@@ -46,13 +46,13 @@ class PluginConf:
     """The content of topolane.conf."""
 
     path: Path
-    rules: tuple[Rule, ...]
+    rules: tuple[PolicyRule, ...]
     call_time: float
     """The limit of a call of the engine, in seconds."""
     engine: Path | None = None
     """The path of the engine's library."""
 
-    def policy(self, job: Job) -> tuple[str, int] | None:
+    def policy(self, job: SlurmJob) -> tuple[str, int] | None:
         """The policy of a job and the line that gives it; line 0 if no line applies, so that stock Slurm
         decides. None if the policy depends on which of its partitions the job gets.
         """
@@ -61,7 +61,7 @@ class PluginConf:
             return "stock", 0
         return (rule.policy, rule.line) if rule.fits(job) else None
 
-    def min_bandwidth(self, job: Job) -> float:
+    def min_bandwidth(self, job: SlurmJob) -> float:
         """The minimum share of full bandwidth that the job accepts on links of its own, from the line that
         gives its policy.
         """
@@ -85,7 +85,7 @@ def read(path: Path) -> PluginConf:
                 for key in ("partition", "qos", "account")
             )
             share = _share(given.get("minbandwidth"))
-            rules.append(Rule(number, given["policy"], partitions, qos, accounts, share))
+            rules.append(PolicyRule(number, given["policy"], partitions, qos, accounts, share))
     return PluginConf(path, tuple(rules), call_time, engine)
 
 

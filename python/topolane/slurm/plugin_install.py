@@ -27,7 +27,7 @@ KEY = "TopologyPlugin"
 
 
 @dataclasses.dataclass(frozen=True)
-class Slurm:
+class SlurmFacts:
     """Facts about the running Slurm."""
 
     release: str
@@ -46,12 +46,12 @@ class Slurm:
         return self.slurm_conf.parent / CONFIGURATION
 
 
-def running() -> Slurm:
+def running() -> SlurmFacts:
     """Asks slurmctld. Raises InputError if it does not answer."""
     said = configuration()
     table = scontrol("-o", "show", "partition")
     named = re.findall(r"^PartitionName=(\S+).*? Nodes=(\S+)", table, re.MULTILINE)
-    return Slurm(
+    return SlurmFacts(
         release=said.get("SLURM_VERSION", ""),
         slurm_conf=Path(said.get("SLURM_CONF", "/etc/slurm/slurm.conf")),
         plugins=Path(said.get("PluginDir", "").split(":")[0]),
@@ -80,7 +80,7 @@ def rules(policies: Sequence[str], partitions: dict[str, str]) -> list[str]:
     return lines
 
 
-def check_machine(paths: Sequence[Path], slurm: Slurm, policies: Sequence[str]) -> list[str]:
+def check_machine(paths: Sequence[Path], slurm: SlurmFacts, policies: Sequence[str]) -> list[str]:
     """Warnings about one or two machine files for these policies. Raises InputError if they cannot be read or
     do not fit together.
     """
@@ -211,7 +211,7 @@ def _place(source: Path, target: Path) -> None:
     draft.replace(target)
 
 
-def _for_backups(slurm: Slurm) -> list[str]:
+def _for_backups(slurm: SlurmFacts) -> list[str]:
     """What to do on the other hosts of slurmctld, as sentences."""
     if len(slurm.controllers) < 2:
         return []
@@ -223,7 +223,7 @@ def _for_backups(slurm: Slurm) -> list[str]:
     return [sentence]
 
 
-def _left_to_do(slurm: Slurm) -> str:
+def _left_to_do(slurm: SlurmFacts) -> str:
     if slurm.topology == TYPE:
         return "slurmctld runs the plugin already: restart it, so that it reads the new files."
     named = _named(slurm.slurm_conf)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from topolane import texts
 from topolane._engine import InputError, Machine
-from topolane.slurm.plugin_state import SUM_OF_NOTHING, Jobs, sum_of
+from topolane.slurm.plugin_state import SUM_OF_NOTHING, PluginJobs, sum_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,7 +58,7 @@ def sum_of_files(paths: Sequence[Path]) -> int:
     return _sum(_contents(paths))
 
 
-def machine_of(jobs: Jobs, directory: Path | None = None) -> ReadMachine:
+def machine_of(jobs: PluginJobs, directory: Path | None = None) -> ReadMachine:
     """Reads the machine that the plugin uses.
 
     directory: the directory of slurm.conf, to which relative paths refer. Raises InputError if a file cannot

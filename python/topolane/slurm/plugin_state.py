@@ -157,7 +157,7 @@ class Counters:
 
 
 @dataclasses.dataclass(frozen=True)
-class Running:
+class PluginRunning:
     """A job that holds nodes, from the plugin's view."""
 
     policy: str
@@ -167,7 +167,7 @@ class Running:
 
 
 @dataclasses.dataclass(frozen=True)
-class Refused:
+class PluginRefusal:
     """A waiting job whose last answer from the plugin was a refusal."""
 
     policy: str
@@ -184,7 +184,7 @@ class Refused:
 
 
 @dataclasses.dataclass(frozen=True)
-class Jobs:
+class PluginJobs:
     """The jobs from the plugin's view, by Slurm's numbers. An array's waiting tasks have the number of the
     array.
     """
@@ -199,8 +199,8 @@ class Jobs:
     """The number of nodes of the machine."""
     assumed: tuple[str, ...]
     """Sentences on what was assumed about the machine."""
-    running: dict[int, Running]
-    waiting: dict[int, Refused]
+    running: dict[int, PluginRunning]
+    waiting: dict[int, PluginRefusal]
     machine_sum: int | None = None
     """The checksum of the machine file; None if the file does not say."""
     links_out: int | None = None
@@ -212,7 +212,7 @@ class Jobs:
 
 
 @dataclasses.dataclass(frozen=True)
-class Links:
+class OwnedLinks:
     """The links that jobs own. Jobs that got an answer and still wait may be included."""
 
     machine_sum: int
@@ -226,8 +226,8 @@ class PluginState:
 
     directory: Path
     counters: Counters | None
-    jobs: Jobs | None
-    links: Links | None
+    jobs: PluginJobs | None
+    links: OwnedLinks | None
     problems: tuple[str, ...]
     """Sentences on files that are not used."""
 
@@ -276,7 +276,7 @@ def parse_counters(text: str, source: str) -> Counters:
     return Counters(values, tuple(sorted(under.items())))
 
 
-def parse_jobs(text: str, source: str) -> Jobs:
+def parse_jobs(text: str, source: str) -> PluginJobs:
     """The jobs in the text of a file. Raises InputError."""
     rows = _lines(text)
     line, head = next(rows, (1, []))
@@ -286,8 +286,8 @@ def parse_jobs(text: str, source: str) -> Jobs:
     why, machine, nodes, machine_sum, links_out, host = None, None, 0, None, None, None
     checksums: dict[str, int] = {}
     assumed: list[str] = []
-    running: dict[int, Running] = {}
-    waiting: dict[int, Refused] = {}
+    running: dict[int, PluginRunning] = {}
+    waiting: dict[int, PluginRefusal] = {}
     for line, words in rows:
         kind, rest = words[0], " ".join(words[1:])
         if kind == "why":
@@ -315,27 +315,27 @@ def parse_jobs(text: str, source: str) -> Jobs:
             waiting[job] = refused
         elif not WORD.fullmatch(kind):
             raise _bad(source, line, kind, "`running`, `waiting`, `machine`, `out`, `assumed` or `why`")
-    return Jobs(
+    return PluginJobs(
         *(time, why, machine, nodes, tuple(assumed), running, waiting),
         *(machine_sum, links_out, host, checksums),
     )
 
 
-def _running(words: list[str], source: str, line: int) -> tuple[int, Running]:
+def _running(words: list[str], source: str, line: int) -> tuple[int, PluginRunning]:
     if len(words) < 5:
         raise _bad(source, line, " ".join(words), "`running JOB POLICY LINK_USE SHARE`")
     policy, use = _word(words[2], source, line), words[3]
     if use not in LINK_USES:
         raise _bad(source, line, use, f"one of {', '.join(LINK_USES)}")
-    return _whole(words[1], source, line), Running(policy, use, _share(words[4], source, line))
+    return _whole(words[1], source, line), PluginRunning(policy, use, _share(words[4], source, line))
 
 
-def _waiting(words: list[str], source: str, line: int, nodes: int) -> tuple[int, Refused]:
+def _waiting(words: list[str], source: str, line: int, nodes: int) -> tuple[int, PluginRefusal]:
     if len(words) < 8:
         raise _bad(source, line, " ".join(words), "`waiting JOB POLICY SHARE TIME KIND WANTED CANDIDATES`")
     if words[5] not in KINDS:
         raise _bad(source, line, words[5], f"one of {', '.join(KINDS)}")
-    return _whole(words[1], source, line), Refused(
+    return _whole(words[1], source, line), PluginRefusal(
         _word(words[2], source, line),
         _share(words[3], source, line),
         float(_whole(words[4], source, line)),
@@ -360,7 +360,7 @@ def _ranges(text: str, source: str, line: int, nodes: int) -> Iterator[int]:
         least = high + 1
 
 
-def parse_links(text: str, source: str) -> Links:
+def parse_links(text: str, source: str) -> OwnedLinks:
     """The owned links in the text of a file. Raises InputError."""
     body, mark, tail = text.rpartition("sum ")
     if not mark or f"{sum_of(body.encode()):016x}" != tail.strip():
@@ -380,7 +380,7 @@ def parse_links(text: str, source: str) -> Links:
         )
     if len(found) != _whole(head[3], source, 1):
         raise InputError(f"{source}: it has {len(found)} jobs, and its first line says {head[3]}")
-    return Links(int(head[2], 16), found)
+    return OwnedLinks(int(head[2], 16), found)
 
 
 def sum_of(content: bytes | bytearray, total: int = SUM_OF_NOTHING) -> int:
@@ -392,7 +392,7 @@ def sum_of(content: bytes | bytearray, total: int = SUM_OF_NOTHING) -> int:
     return total
 
 
-def owned_by(links: Links | None, machine: Machine, machine_sum: int) -> dict[int, Allocation]:
+def owned_by(links: OwnedLinks | None, machine: Machine, machine_sum: int) -> dict[int, Allocation]:
     """The links of each job. Raises InputError if they are numbered by another machine file."""
     if links is None:
         return {}

@@ -43,7 +43,7 @@ class Gres:
 
 
 @dataclasses.dataclass(frozen=True)
-class Job:
+class SlurmJob:
     """A job in Slurm. Each task of an array is a job of its own."""
 
     id: int
@@ -143,7 +143,7 @@ class Job:
 
 
 @dataclasses.dataclass(frozen=True)
-class Node:
+class SlurmNode:
     """A node in Slurm."""
 
     name: str
@@ -198,7 +198,7 @@ class Snapshot:
 
     time: float
     """In time of Slurm's clock."""
-    jobs: dict[int, Job]
-    nodes: dict[str, Node]
+    jobs: dict[int, SlurmJob]
+    nodes: dict[str, SlurmNode]
     partitions: dict[str, Partition]
     reservations: dict[str, Reservation]

@@ -9,9 +9,9 @@ from topolane.cluster.explain import InTheWay, Why
 from topolane.cluster.hypothetical import NodeSlots
 from topolane.cluster.links import LISTED, Words, jobs_named
 from topolane.cluster.view import ISOLATED, View, Waiting
-from topolane.slurm.inspection import Inspection, names_in, on_machine
-from topolane.slurm.plugin_state import Refused
-from topolane.slurm.records import Job
+from topolane.slurm.inspection import SlurmInspection, names_in, on_machine
+from topolane.slurm.plugin_state import PluginRefusal
+from topolane.slurm.records import SlurmJob
 from topolane.slurm.wait_reasons import idle_of
 from topolane.units import plural
 
@@ -19,7 +19,9 @@ MOST_GROUPS = 12
 WORDS = Words()
 
 
-def way_of(look: Inspection, view: View, job: Job, waiting: Waiting, refused: Refused) -> InTheWay:
+def way_of(
+    look: SlurmInspection, view: View, job: SlurmJob, waiting: Waiting, refused: PluginRefusal
+) -> InTheWay:
     """What keeps a refused job from a place, at this moment. The machine is known."""
     machine = look.machine
     assert machine is not None
@@ -39,7 +41,7 @@ def way_of(look: Inspection, view: View, job: Job, waiting: Waiting, refused: Re
 
 
 def _slots(
-    look: Inspection, view: View, machine: Machine, job: Job, refused: Refused
+    look: SlurmInspection, view: View, machine: Machine, job: SlurmJob, refused: PluginRefusal
 ) -> Callable[[Collection[int]], NodeSlots]:
     """The nodes that a job may use once some jobs have ended: what Slurm offered, and what it may offer once the jobs there have
     ended. Slurm knows which nodes have room for a job that shares them.
@@ -60,7 +62,7 @@ def _slots(
     return slots
 
 
-def _others(look: Inspection, machine: Machine, job: Job) -> frozenset[int]:
+def _others(look: SlurmInspection, machine: Machine, job: SlurmJob) -> frozenset[int]:
     """The nodes of the job's partitions that take new jobs."""
     snapshot = look.snapshot
     if snapshot is None or job.required or job.features or job.reservation:

@@ -14,8 +14,8 @@ from topolane.cluster.applying import Applying
 from topolane.cluster.clients.scontrol import scontrol
 from topolane.cluster.room_files import RoomJournal
 from topolane.slurm.explain import tasks_named
-from topolane.slurm.inspection import Inspection, Settings, inspect, names_in
-from topolane.slurm.records import Job, Snapshot
+from topolane.slurm.inspection import InspectionSettings, SlurmInspection, inspect, names_in
+from topolane.slurm.records import SlurmJob, Snapshot
 
 P = TypeVar("P")
 J = TypeVar("J")
@@ -47,12 +47,12 @@ class Requeued:
     """Node-hours since its start, which will be lost."""
 
     @classmethod
-    def of(cls, job: Job, nodes: int, now: float) -> Requeued:
+    def of(cls, job: SlurmJob, nodes: int, now: float) -> Requeued:
         """The plan's entry for a job that runs on `nodes` nodes."""
         cost = round(cost_of(job, now, nodes) / HOUR, 6)
         return cls(job.number, job.name, job.user, job.nodes, nodes, job.start, job.restarts, cost)
 
-    def is_run_of(self, job: Job | None) -> bool:
+    def is_run_of(self, job: SlurmJob | None) -> bool:
         """Whether the job is still the run in the plan, on the same nodes."""
         return (
             job is not None
@@ -63,7 +63,7 @@ class Requeued:
 
 
 @dataclasses.dataclass(frozen=True)
-class Untouchable:
+class ProtectedJobs:
     """The jobs that must stay, by the operator's wish."""
 
     named: frozenset[tuple[str, str]] = frozenset()
@@ -72,11 +72,11 @@ class Untouchable:
     """Whether jobs of a higher priority than the waiting job's may be requeued too."""
 
     @classmethod
-    def of(cls, words: Sequence[str], any_priority: bool = False) -> Untouchable:
+    def of(cls, words: Sequence[str], any_priority: bool = False) -> ProtectedJobs:
         """Reads words such as `qos=urgent`. Raises InputError."""
         return cls(room_files.named(words, KINDS), any_priority)
 
-    def why(self, job: Job, waiting: Job | None = None) -> str | None:
+    def why(self, job: SlurmJob, waiting: SlurmJob | None = None) -> str | None:
         """Why a running job must stay, as a phrase that follows `a job`; None if it may be requeued.
         `waiting` is the job for which room is made, if there is one.
         """
@@ -92,7 +92,7 @@ class Untouchable:
         return None
 
 
-def cost_of(job: Job, now: float, nodes: int) -> float:
+def cost_of(job: SlurmJob, now: float, nodes: int) -> float:
     """The cost of requeueing a running job, in node-seconds: its work since it started."""
     return nodes * max(now - job.start, 0.0)
 
@@ -104,37 +104,42 @@ def check_numbers(numbers: Iterable[str], source: str) -> None:
             raise InputError(f"{source}: {texts.shown(word)} is no number of a job")
 
 
-def snapshot_of(look: Inspection) -> Snapshot:
+def snapshot_of(look: SlurmInspection) -> Snapshot:
     """Slurm's records. Raises InputError if slurmctld does not answer."""
     if look.snapshot is None:
         raise InputError("; ".join(one.rstrip(".") for one in look.problems) or "slurmctld does not answer")
     return look.snapshot
 
 
-def task(look: Inspection, number: str) -> Job | None:
+def task(look: SlurmInspection, number: str) -> SlurmJob | None:
     """The job, or the task of an array, with this number."""
     return next((job for job in tasks_named(look, number) if job.number == number), None)
 
 
-class SlurmApplying(Applying[P, Settings, Inspection, J]):
+class SlurmApplying(Applying[P, InspectionSettings, SlurmInspection, J]):
     """Carries out a plan that requeues jobs. A run of a job is known by its start and by how often it had been requeued."""
 
     COMMAND = "topolane slurm apply"
 
     def __init__(
-        self, plan: P, journal: RoomJournal, host: Settings, seconds: float, tell: Callable[[str], None]
+        self,
+        plan: P,
+        journal: RoomJournal,
+        host: InspectionSettings,
+        seconds: float,
+        tell: Callable[[str], None],
     ) -> None:
         super().__init__(plan, journal, host, seconds, tell)
         self._asked: set[str] = set()
         """Jobs that this call has requeued."""
 
-    def look(self) -> Inspection:
+    def look(self) -> SlurmInspection:
         """Slurm now. Raises InputError if it does not answer."""
         look = inspect(self.host)
         snapshot_of(look)
         return look
 
-    def requeue(self, look: Inspection, jobs: Iterable[Requeued]) -> bool:
+    def requeue(self, look: SlurmInspection, jobs: Iterable[Requeued]) -> bool:
         """Requeues jobs, unless they have ended or been requeued since the plan was made; returns whether it did."""
         return sum(self._requeue(each) for each in jobs if each.is_run_of(task(look, each.job))) > 0
 

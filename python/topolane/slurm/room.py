@@ -9,7 +9,7 @@ from topolane.slurm.client import SlurmError, connect
 from topolane.slurm.fabric import with_resources_of
 
 if TYPE_CHECKING:
-    from topolane.slurm.records import Node, Snapshot
+    from topolane.slurm.records import SlurmNode, Snapshot
 
 
 SMALLEST_MEMORY = 1 << 20
@@ -57,7 +57,7 @@ def at(machine: Machine, snapshot: Snapshot) -> Now:
     return Now(state, counted, [name for name in snapshot.nodes if counted.node_named(name) is None])
 
 
-def _held(node: Node) -> dict[str, int] | None:
+def _held(node: SlurmNode) -> dict[str, int] | None:
     """What jobs hold of a node; None if nothing. CPUs that Slurm keeps for itself are held once any job is there."""
     there = dict(node.gres)
     gres = {name: min(count, there.get(name, 0)) for name, count in node.gres_used if count}

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from topolane.cluster.clients.scontrol import scontrol
 from topolane.cluster.room_files import BEGIN, DONE, NotAppliedError
 from topolane.slurm import room_plan
-from topolane.slurm.inspection import Inspection
-from topolane.slurm.records import Job, Reservation
+from topolane.slurm.inspection import SlurmInspection
+from topolane.slurm.records import Reservation, SlurmJob
 from topolane.slurm.requeueing import REQUEUE, SlurmApplying, snapshot_of, task
-from topolane.slurm.room_plan import RoomPlan
+from topolane.slurm.room_plan import RequeuePlan
 from topolane.units import plural
 
 RESERVE, JOIN, LEAVE, FREE = "reserve", "join", "leave", "free"
@@ -28,7 +28,7 @@ LAST_SECONDS = 2
 """The reservation ends so soon once it is not needed any more. Slurm forgets it within a minute."""
 
 
-class RoomApplying(SlurmApplying[RoomPlan, Job]):
+class RequeueApplying(SlurmApplying[RequeuePlan, SlurmJob]):
     """Carries out a plan that makes room. It waits for jobs to go, and for the waiting job to start."""
 
     STEPS = (BEGIN, RESERVE, JOIN, REQUEUE, LEAVE, FREE, DONE)
@@ -39,7 +39,7 @@ class RoomApplying(SlurmApplying[RoomPlan, Job]):
         """Of the reservation."""
         return f"topolane_room_{self.plan.job}"
 
-    def changed(self, look: Inspection) -> Iterator[str]:
+    def changed(self, look: SlurmInspection) -> Iterator[str]:
         """What is no longer as the plan says."""
         plan, job = self.plan, self.found(look)
         if job is None or not job.waits:
@@ -53,21 +53,21 @@ class RoomApplying(SlurmApplying[RoomPlan, Job]):
         if self._reservation(look) is not None:
             yield f"there is a reservation {self.name} already"
 
-    def lost(self, look: Inspection) -> str | None:
+    def lost(self, look: SlurmInspection) -> str | None:
         """Why the policy has no place on the nodes of the plan."""
         job = self.found(look)
         return None if job is None else room_plan.still_places(look, self.plan, job)
 
-    def found(self, look: Inspection) -> Job | None:
+    def found(self, look: SlurmInspection) -> SlurmJob | None:
         """The job that the plan is for. One with the same number that was submitted at another time is another one."""
         job = task(look, self.plan.job)
         return job if job is not None and job.submit == self.plan.submit else None
 
-    def waits(self, look: Inspection, found: Job) -> bool:
+    def waits(self, look: SlurmInspection, found: SlurmJob) -> bool:
         """Whether the job has yet to start."""
         return found.waits
 
-    def hold(self, look: Inspection, found: Job) -> None:
+    def hold(self, look: SlurmInspection, found: SlurmJob) -> None:
         """Reserves the nodes, and lets the job into the reservation."""
         plan = self.plan
         if self._reservation(look) is None:
@@ -87,11 +87,11 @@ class RoomApplying(SlurmApplying[RoomPlan, Job]):
             self.journal.write(JOIN)
             scontrol("update", f"JobId={plan.job}", f"ReservationName={self.name}")
 
-    def disturb(self, look: Inspection, found: Job) -> bool:
+    def disturb(self, look: SlurmInspection, found: SlurmJob) -> bool:
         """Requeues the jobs of the plan."""
         return self.requeue(look, self.plan.requeued)
 
-    def too_late(self, look: Inspection, found: Job) -> str:
+    def too_late(self, look: SlurmInspection, found: SlurmJob) -> str:
         """The reservation stays."""
         there = [each.job for each in self.plan.requeued if each.is_run_of(task(look, each.job))]
         why = (
@@ -126,7 +126,7 @@ class RoomApplying(SlurmApplying[RoomPlan, Job]):
         )
         self.tell(f"The reservation {self.name} ends.")
 
-    def outcome(self, found: Job | None) -> Iterator[str]:
+    def outcome(self, found: SlurmJob | None) -> Iterator[str]:
         """Where the job runs."""
         if found is None or not found.holds_nodes:
             raise NotAppliedError(
@@ -134,11 +134,11 @@ class RoomApplying(SlurmApplying[RoomPlan, Job]):
             )
         yield f"Job {found.number} runs on {found.nodes}."
 
-    def _reservation(self, look: Inspection) -> Reservation | None:
+    def _reservation(self, look: SlurmInspection) -> Reservation | None:
         return snapshot_of(look).reservations.get(self.name)
 
 
-def _minutes(plan: RoomPlan) -> str:
+def _minutes(plan: RequeuePlan) -> str:
     return (
         "UNLIMITED" if plan.walltime is None else str(int(plan.walltime / 60) + SPARE_MINUTES + IDLE_MINUTES)
     )

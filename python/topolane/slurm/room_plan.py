@@ -19,17 +19,17 @@ from topolane.cluster.room_files import NoPlanError
 from topolane.cluster.view import NONE, View
 from topolane.slurm.candidates import HostLists, could_use
 from topolane.slurm.explain import tasks_named
-from topolane.slurm.inspection import Inspection, number_of
-from topolane.slurm.plugin_state import Refused
-from topolane.slurm.records import Job, Snapshot
-from topolane.slurm.requeueing import HOUR, Requeued, Untouchable, check_numbers, cost_of, snapshot_of
+from topolane.slurm.inspection import SlurmInspection, number_of
+from topolane.slurm.plugin_state import PluginRefusal
+from topolane.slurm.records import SlurmJob, Snapshot
+from topolane.slurm.requeueing import HOUR, ProtectedJobs, Requeued, check_numbers, cost_of, snapshot_of
 from topolane.slurm.status import liveness
 from topolane.slurm.view import policy_of, view
 from topolane.units import plural
 
 
 @dataclasses.dataclass(frozen=True)
-class RoomPlan:
+class RequeuePlan:
     """What makes room for a job. Costs in node-hours."""
 
     FORMAT: ClassVar = "topolane-room-plan"
@@ -55,15 +55,15 @@ class RoomPlan:
     """When it was made, by Slurm's clock."""
 
 
-def make_plan(look: Inspection, number: str, untouchable: Untouchable | None = None) -> RoomPlan:
+def make_plan(look: SlurmInspection, number: str, untouchable: ProtectedJobs | None = None) -> RequeuePlan:
     """The cheapest plan found for the waiting job of that number.
 
     Raises NoPlanError if there is none, InputError for a job that does not wait, and if the plugin does not decide.
     """
     snapshot, machine = _readable(look)
     job = waiting_job(look, number)
-    asked, seen = Asked.of(look, job), view(look)
-    present = _Present(look, seen, job, untouchable or Untouchable())
+    asked, seen = RoomQuestion.of(look, job), view(look)
+    present = _Present(look, seen, job, untouchable or ProtectedJobs())
     usable = frozenset(eligible(look, snapshot, machine, job)) - present.unavailable
     found = asked.of_policy(machine, seen).make_room(
         Question(job.id, job.fewest_nodes, eligible=usable), present.costs
@@ -71,7 +71,7 @@ def make_plan(look: Inspection, number: str, untouchable: Untouchable | None = N
     if isinstance(found, NoRoom):
         raise NoPlanError(f"there is no plan for job {job.number}: {found.reason}{present.stay}")
     gone = [snapshot.jobs[each] for each in found.requeued]
-    return RoomPlan(
+    return RequeuePlan(
         job=job.number,
         user=job.user,
         submit=job.submit,
@@ -87,7 +87,7 @@ def make_plan(look: Inspection, number: str, untouchable: Untouchable | None = N
     )
 
 
-def waiting_job(look: Inspection, number: str) -> Job:
+def waiting_job(look: SlurmInspection, number: str) -> SlurmJob:
     """The waiting job of that number. Raises InputError if there is none, or if no plan can be made for such a job."""
     jobs = tasks_named(look, number, "--room-for")
     if not jobs:
@@ -109,14 +109,14 @@ def waiting_job(look: Inspection, number: str) -> Job:
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
+class RoomQuestion:
     """How the plugin would ask the engine about a job."""
 
     policy: str
     min_bandwidth: float
 
     @classmethod
-    def of(cls, look: Inspection, job: Job) -> Asked:
+    def of(cls, look: SlurmInspection, job: SlurmJob) -> RoomQuestion:
         """Raises InputError if no policy places the job."""
         policy = policy_of(look, job)
         if policy is None:
@@ -127,7 +127,7 @@ class Asked:
             raise InputError(
                 f"--room-for {job.number}: stock Slurm chooses its nodes: no line of topolane.conf fits it"
             )
-        refused: Refused | None = None
+        refused: PluginRefusal | None = None
         if look.state is not None and look.state.jobs is not None:
             refused = look.state.jobs.waiting.get(number_of(job))
         share = look.conf.min_bandwidth(job) if look.conf else 1.0
@@ -139,7 +139,7 @@ class Asked:
         return Hypothetical.of(machine, seen, self.policy, self.min_bandwidth, counts_slots=True, gone=gone)
 
 
-def eligible(look: Inspection, snapshot: Snapshot, machine: Machine, job: Job) -> list[int]:
+def eligible(look: SlurmInspection, snapshot: Snapshot, machine: Machine, job: SlurmJob) -> list[int]:
     """The nodes, busy or not, that a waiting job could get. Raises InputError for options that plans cannot heed."""
     asked = dataclasses.replace(job, start=look.time)
     names, ignored = could_use(asked, snapshot, HostLists(snapshot.nodes))
@@ -149,12 +149,12 @@ def eligible(look: Inspection, snapshot: Snapshot, machine: Machine, job: Job) -
     return sorted(node for node in found if node is not None and node not in look.closed)
 
 
-def still_places(look: Inspection, plan: RoomPlan, job: Job) -> str | None:
+def still_places(look: SlurmInspection, plan: RequeuePlan, job: SlurmJob) -> str | None:
     """Why the policy would not place the job on the nodes of the plan any more once the jobs are gone; None if it would."""
     snapshot, machine = _readable(look)
     seen, names = view(look), {each.job for each in plan.requeued}
     gone = [one.id for one in seen.running if one.name in names]
-    present = _Present(look, seen, job, Untouchable(any_priority=True), gone)
+    present = _Present(look, seen, job, ProtectedJobs(any_priority=True), gone)
     nodes = set(machine.nodes_named(plan.nodes))
     lost = nodes - (set(eligible(look, snapshot, machine, job)) - present.unavailable)
     if lost:
@@ -162,12 +162,12 @@ def still_places(look: Inspection, plan: RoomPlan, job: Job) -> str | None:
     held = {node for each in present.nodes.values() for node in each}
     room = tuple(int(node in nodes) for node in range(machine.nodes))
     free = tuple(int(node in nodes - held) for node in range(machine.nodes))
-    asked = Asked(plan.policy, plan.min_bandwidth).of_policy(machine, seen, gone)
+    asked = RoomQuestion(plan.policy, plan.min_bandwidth).of_policy(machine, seen, gone)
     answer = asked.decide(Question(job.id, len(nodes), slots=NodeSlots(free, room, stacked=False)))
     return None if isinstance(answer, Decision) else f"{plan.policy} has no place on {plan.nodes} any more"
 
 
-def _readable(look: Inspection) -> tuple[Snapshot, Machine]:
+def _readable(look: SlurmInspection) -> tuple[Snapshot, Machine]:
     """Slurm and the machine. Raises InputError if they are not known or if the plugin does not decide."""
     snapshot = snapshot_of(look)
     alive = liveness(look)
@@ -184,10 +184,10 @@ class _Present:
 
     def __init__(
         self,
-        look: Inspection,
+        look: SlurmInspection,
         seen: View,
-        waiting: Job,
-        untouchable: Untouchable,
+        waiting: SlurmJob,
+        untouchable: ProtectedJobs,
         gone: Collection[int] = (),
     ) -> None:
         assert look.snapshot is not None
@@ -228,11 +228,11 @@ def _stay(why: Counter[str], rows: int) -> str:
     return f" ({plural(sum(why.values()), 'running job')} must stay: {counted})"
 
 
-def read(path: Path) -> RoomPlan:
+def read(path: Path) -> RequeuePlan:
     """The plan in a file. Raises InputError."""
     source = str(path)
-    given = room_files.read(path, RoomPlan, "topolane slurm plan")
+    given = room_files.read(path, RequeuePlan, "topolane slurm plan")
     given["requeued"] = room_files.rows_of(given, "requeued", Requeued, source)
-    plan: RoomPlan = room_files.made(RoomPlan, given, source)
+    plan: RequeuePlan = room_files.made(RequeuePlan, given, source)
     check_numbers((plan.job, *(each.job for each in plan.requeued)), source)
     return plan

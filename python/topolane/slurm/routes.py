@@ -45,7 +45,7 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class RoutesSettings:
     """The input of the tables and the place where they go."""
 
     machines: tuple[Path, ...]
@@ -63,7 +63,7 @@ class Settings:
 
 
 @dataclasses.dataclass(frozen=True)
-class Job:
+class ScriptJob:
     """A job, as slurmctld describes it to its scripts."""
 
     number: int
@@ -89,7 +89,7 @@ class Result:
     """Sentences on inconsistencies."""
 
 
-def before_start(settings: Settings, job: Job) -> Result | None:
+def before_start(settings: RoutesSettings, job: ScriptJob) -> Result | None:
     """Installs the tables that a job needs. Returns None if the job owns no links.
 
     Raises InputError if the tables cannot be made or installed.
@@ -102,7 +102,7 @@ def before_start(settings: Settings, job: Job) -> Result | None:
     return _update(settings, deadline, job.number)
 
 
-def after_end(settings: Settings, job: Job, started: float) -> Result | None:
+def after_end(settings: RoutesSettings, job: ScriptJob, started: float) -> Result | None:
     """Removes a job's routes as soon as its nodes are free.
 
     Returns None if the job owned no links, or if the plugin reports for most of the time limit that its nodes
@@ -121,26 +121,26 @@ def after_end(settings: Settings, job: Job, started: float) -> Result | None:
     return _update(settings, began + settings.wait)
 
 
-def install_all(settings: Settings) -> Result:
+def install_all(settings: RoutesSettings) -> Result:
     """Installs the tables of all jobs that own links, even if they are installed already. Raises InputError."""
     return _update(settings, time.monotonic() + settings.wait, always=True)
 
 
-def _links(settings: Settings) -> plugin_state.Links:
+def _links(settings: RoutesSettings) -> plugin_state.OwnedLinks:
     """The links that the plugin has given to jobs."""
     path = settings.state / plugin_state.LINKS
     try:
         text = texts.decoded(texts.read_bytes(path, plugin_state.MOST_LINKS), str(path))
     except texts.NoFileError as error:
         if (settings.state / plugin_state.COUNTERS).exists():
-            return plugin_state.Links(0, {})
+            return plugin_state.OwnedLinks(0, {})
         raise InputError(
             f"--state {settings.state}: the plugin has written nothing there: name Slurm's StateSaveLocation"
         ) from error
     return plugin_state.parse_links(text, str(path))
 
 
-def _owns_links(settings: Settings, job: Job, notes: Notes, *, starts: bool) -> bool:
+def _owns_links(settings: RoutesSettings, job: ScriptJob, notes: Notes, *, starts: bool) -> bool:
     """Whether the plugin has given links to the job. An entry under the job's array is noted as the job's."""
     links = _links(settings)
     if job.array is None or (job.number != job.array and job.number in links.jobs):
@@ -157,7 +157,7 @@ def _owns_links(settings: Settings, job: Job, notes: Notes, *, starts: bool) -> 
     return True
 
 
-def _nodes(settings: Settings, links: plugin_state.Links, hosts: str) -> set[int]:
+def _nodes(settings: RoutesSettings, links: plugin_state.OwnedLinks, hosts: str) -> set[int]:
     """The nodes in a host list, numbered as in the plugin's file. Raises InputError if that file is of
     another machine.
     """
@@ -165,7 +165,7 @@ def _nodes(settings: Settings, links: plugin_state.Links, hosts: str) -> set[int
     return set(on_machine(hosts, read_machine(settings.machines).machine))
 
 
-def _check_sum(settings: Settings, links: plugin_state.Links, machine_sum: int) -> None:
+def _check_sum(settings: RoutesSettings, links: plugin_state.OwnedLinks, machine_sum: int) -> None:
     if links.jobs and links.machine_sum != machine_sum:
         raise InputError(
             f"--machine {settings.machines[0]}: {settings.state / plugin_state.LINKS} is of another machine file: name the "
@@ -173,7 +173,7 @@ def _check_sum(settings: Settings, links: plugin_state.Links, machine_sum: int) 
         )
 
 
-def _nodes_are_free(settings: Settings, job: int, started: float, hosts: str, deadline: float) -> bool:
+def _nodes_are_free(settings: RoutesSettings, job: int, started: float, hosts: str, deadline: float) -> bool:
     """Waits until the plugin no longer lists a job among those that hold nodes, or Slurm says that its nodes
     are free. Returns whether that happened. If neither reports anything before the deadline, the nodes count
     as free.
@@ -249,7 +249,9 @@ class _Memory:
         return int(self.machine[-1])
 
 
-def _update(settings: Settings, deadline: float, first: int | None = None, *, always: bool = False) -> Result:
+def _update(
+    settings: RoutesSettings, deadline: float, first: int | None = None, *, always: bool = False
+) -> Result:
     """Installs the tables for the present links, unless they are installed.
 
     first: a starting job, whose entry in the plugin's file is the newest.
@@ -261,7 +263,7 @@ def _update(settings: Settings, deadline: float, first: int | None = None, *, al
         raise InputError(f"{error.filename or settings.out}: {error.strerror}") from error
 
 
-def _update_alone(settings: Settings, deadline: float, first: int | None, *, always: bool) -> Result:
+def _update_alone(settings: RoutesSettings, deadline: float, first: int | None, *, always: bool) -> Result:
     memory, notes = _Memory(settings.out), Notes(settings.out)
     noted = (
         notes.jobs()
@@ -294,7 +296,7 @@ def _update_alone(settings: Settings, deadline: float, first: int | None, *, alw
     return Result(len(have), sum(len(own.links) for own in have), is_new, memory.skipped, said)
 
 
-def _reserved_otherwise(settings: Settings, machine_sum: int) -> tuple[str, ...]:
+def _reserved_otherwise(settings: RoutesSettings, machine_sum: int) -> tuple[str, ...]:
     """Sentences for the case that the plugin reserves other links for services than the tables do, or that
     this is not known.
     """
@@ -311,7 +313,7 @@ def _reserved_otherwise(settings: Settings, machine_sum: int) -> tuple[str, ...]
     return (f"{wanted}: the plugin reserves {found}: run `topolane slurm outages` with {wanted}",)
 
 
-def _fingerprint(settings: Settings, machine_sum: int, jobs: Mapping[int, Allocation]) -> str:
+def _fingerprint(settings: RoutesSettings, machine_sum: int, jobs: Mapping[int, Allocation]) -> str:
     """A digest that differs for other tables."""
     rows = [(job, sorted(own.nodes), own.links) for job, own in sorted(jobs.items())]
     given = [str(settings.out), machine_sum, settings.service, settings.service_uplinks, rows]

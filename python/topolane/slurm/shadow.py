@@ -18,7 +18,7 @@ from topolane.slurm.candidates import HostLists, could_use
 from topolane.slurm.client import Slurm, SlurmError
 from topolane.slurm.fabric import slurm_tree, with_resources_of
 from topolane.slurm.inspection import TYPE, number_of
-from topolane.slurm.records import Job, Node, Snapshot
+from topolane.slurm.records import SlurmJob, SlurmNode, Snapshot
 
 LONGEST_GAP = 120.0
 """Seconds. Slurm keeps the records of jobs that have ended for MinJobAge, 300 s by default."""
@@ -69,7 +69,7 @@ class WatchedSlurm:
         if past.until is None:
             return
         here, over = (
-            {number: looks.Stay(stay.start, None) for number, stay in some.items()}
+            {number: looks.WatchedRun(stay.start, None) for number, stay in some.items()}
             for some in (past.stays, past.over)
         )
         self._looks = looks.Looks(self._gap, here, over, past.since or 0.0)
@@ -86,13 +86,16 @@ class WatchedSlurm:
             self._lists = HostLists(snapshot.nodes)
         events = self._looks.update(snapshot)
         placed = {
-            name for event in events if isinstance(event, looks.Started) for name in self._hosts(event.job)
+            name
+            for event in events
+            if isinstance(event, looks.SlurmStarted)
+            for name in self._hosts(event.job)
         }
         state = None if self._plugin_files is None else plugin_state.read(self._plugin_files)
         return Look(
             [
                 Ended(event.job, event.at)
-                if isinstance(event, looks.Ended)
+                if isinstance(event, looks.SlurmEnded)
                 else self._started(event, snapshot, state)
                 for event in events
             ],
@@ -113,7 +116,7 @@ class WatchedSlurm:
         )
 
     def _started(
-        self, event: looks.Started, snapshot: Snapshot, state: plugin_state.PluginState | None
+        self, event: looks.SlurmStarted, snapshot: Snapshot, state: plugin_state.PluginState | None
     ) -> Started:
         job, hosts = event.job, self._hosts(event.job)
         nodes, unknown = self._indices(hosts)
@@ -158,7 +161,7 @@ class WatchedSlurm:
             question=question,
         )
 
-    def _hosts(self, job: Job) -> set[str]:
+    def _hosts(self, job: SlurmJob) -> set[str]:
         """Its nodes; none if Slurm has taken one of them out of its configuration."""
         return self._lists.read(job.allocated) or set()
 
@@ -170,7 +173,7 @@ class WatchedSlurm:
         }
 
     def _own_links(
-        self, job: Job, nodes: Sequence[int], state: plugin_state.PluginState | None
+        self, job: SlurmJob, nodes: Sequence[int], state: plugin_state.PluginState | None
     ) -> Allocation | None:
         """The links that the plugin gave it, if the numbers in its file are those of this machine."""
         if state is None or state.links is None or state.links.machine_sum != self._machine_sum:
@@ -182,7 +185,7 @@ class WatchedSlurm:
         return own if own is not None and own.nodes == frozenset(nodes) else None
 
 
-def _takes_jobs(node: Node) -> bool:
+def _takes_jobs(node: SlurmNode) -> bool:
     return node.usable and "completing" not in node.words
 
 
@@ -218,7 +221,7 @@ def _machine(
     return slurm_tree(), "scontrol show topology", None
 
 
-def share_of(job: Job, cpus: Sequence[int]) -> dict[str, int] | None:
+def share_of(job: SlurmJob, cpus: Sequence[int]) -> dict[str, int] | None:
     """What it takes of each node; None for whole nodes. cpus: of its nodes."""
     if job.exclusive or not job.cores_held or job.cores_held >= max(cpus, default=0):
         return None

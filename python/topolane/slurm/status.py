@@ -10,7 +10,7 @@ from topolane.cluster.links import touched
 from topolane.cluster.status import Status
 from topolane.cluster.view import Running, View
 from topolane.slurm import controllers, links_out
-from topolane.slurm.inspection import OURS, STALE, TYPE, Inspection
+from topolane.slurm.inspection import OURS, STALE, TYPE, SlurmInspection
 from topolane.slurm.plugin_state import ENDS, Counters, Recent
 from topolane.slurm.view import view
 from topolane.units import clock, duration, plural
@@ -20,7 +20,7 @@ BOOT_SECONDS = 5.0
 
 
 @dataclasses.dataclass(frozen=True)
-class Liveness:
+class PluginLiveness:
     """Whether the plugin works. Times in seconds since 1970."""
 
     active: bool | None
@@ -97,7 +97,7 @@ class Outages:
 class SlurmStatus(Status):
     """All that is known."""
 
-    liveness: Liveness
+    liveness: PluginLiveness
     calls: Calls | None
     outages: Outages | None
     backups: list[str]
@@ -106,7 +106,7 @@ class SlurmStatus(Status):
     """Files of this host that differ from those that slurmctld uses, a sentence each."""
 
 
-def status(look: Inspection) -> SlurmStatus:
+def status(look: SlurmInspection) -> SlurmStatus:
     """The figures and rows of a look at Slurm and the plugin."""
     seen = view(look)
     return SlurmStatus(
@@ -119,12 +119,12 @@ def status(look: Inspection) -> SlurmStatus:
     )
 
 
-def known_machine(look: Inspection) -> Machine | None:
+def known_machine(look: SlurmInspection) -> Machine | None:
     """The machine, if Slurm says who holds its nodes."""
     return None if look.snapshot is None else look.machine
 
 
-def liveness(look: Inspection) -> Liveness:
+def liveness(look: SlurmInspection) -> PluginLiveness:
     """Whether the plugin works."""
     counters = look.state.counters if look.state else None
     jobs = look.state.jobs if look.state else None
@@ -141,7 +141,7 @@ def liveness(look: Inspection) -> Liveness:
             f"The plugin has written nothing for {duration(quiet)}, while slurmctld answers and "
             f"{plural(waits, 'job')} for which it looks for nodes {'waits' if waits == 1 else 'wait'}."
         )
-    return Liveness(
+    return PluginLiveness(
         active,
         stale,
         why,
@@ -163,7 +163,7 @@ def _without_engine(recent: Recent) -> str:
     )
 
 
-def _active(look: Inspection, counters: Counters | None) -> tuple[bool | None, str | None]:
+def _active(look: SlurmInspection, counters: Counters | None) -> tuple[bool | None, str | None]:
     """Whether the plugin is active, and if not, or if that is not known, why."""
     if look.topology not in (None, TYPE):
         return (
@@ -193,7 +193,7 @@ def _active(look: Inspection, counters: Counters | None) -> tuple[bool | None, s
     return False, f"Stock Slurm decides everything: {said or 'the log of slurmctld says why'}."
 
 
-def calls(look: Inspection) -> Calls | None:
+def calls(look: SlurmInspection) -> Calls | None:
     """Slurm's calls; None if the counters are not known."""
     counters = look.state.counters if look.state else None
     if counters is None:
@@ -211,7 +211,7 @@ def calls(look: Inspection) -> Calls | None:
     )
 
 
-def outages(look: Inspection, seen: View) -> Outages | None:
+def outages(look: SlurmInspection, seen: View) -> Outages | None:
     """The links out of service and the jobs that they touch; None if the machine or the links are not known."""
     if look.machine is None or look.out is None:
         return None
@@ -225,7 +225,7 @@ def outages(look: Inspection, seen: View) -> Outages | None:
     )
 
 
-def touched_jobs(look: Inspection, seen: View, links: Collection[int]) -> list[JobOutage]:
+def touched_jobs(look: SlurmInspection, seen: View, links: Collection[int]) -> list[JobOutage]:
     """The running jobs that own or may use these links of the machine, which is known."""
     assert look.machine is not None
     jobs = seen.claiming

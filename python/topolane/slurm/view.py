@@ -7,8 +7,8 @@ import math
 from collections.abc import Collection, Mapping
 
 from topolane.cluster.view import Refused, Reserved, Running, View, Waiting
-from topolane.slurm.inspection import OURS, Inspection, number_of, on_machine
-from topolane.slurm.records import Job
+from topolane.slurm.inspection import OURS, SlurmInspection, number_of, on_machine
+from topolane.slurm.records import SlurmJob
 from topolane.slurm.shadow import share_of
 from topolane.slurm.wait_reasons import wait_reason
 
@@ -16,7 +16,7 @@ STOCK = "stock"
 """The policy of jobs whose nodes stock Slurm chooses."""
 
 
-def view(look: Inspection) -> View:
+def view(look: SlurmInspection) -> View:
     """The view of what a look read. Without a machine no job has nodes."""
     jobs = [] if look.snapshot is None else list(look.snapshot.jobs.values())
     running = sorted((job for job in jobs if job.holds_nodes), key=lambda job: (job.start, job.id))
@@ -35,7 +35,7 @@ def view(look: Inspection) -> View:
     return dataclasses.replace(found, out=tuple(sorted(look.closed - found.busy)))
 
 
-def policy_of(look: Inspection, job: Job) -> str | None:
+def policy_of(look: SlurmInspection, job: SlurmJob) -> str | None:
     """The policy of a job; None if it is not known."""
     jobs, number = look.state.jobs if look.state else None, number_of(job)
     if jobs and job.holds_nodes and number in jobs.running:
@@ -48,7 +48,7 @@ def policy_of(look: Inspection, job: Job) -> str | None:
     return found[0] if found else None
 
 
-def _rule(look: Inspection, job: Job, policy: str | None) -> str | None:
+def _rule(look: SlurmInspection, job: SlurmJob, policy: str | None) -> str | None:
     """What gives a job its policy."""
     if job.is_stock and policy == STOCK:
         return "the engine could not answer when it started: its SystemComment says why"
@@ -61,7 +61,7 @@ def _rule(look: Inspection, job: Job, policy: str | None) -> str | None:
     return f"{look.conf.path} line {line}" if line else f"no line of {look.conf.path} fits it"
 
 
-def partitions_of(look: Inspection) -> dict[str, tuple[int, ...]]:
+def partitions_of(look: SlurmInspection) -> dict[str, tuple[int, ...]]:
     """By partition: its nodes that the machine has."""
     if look.snapshot is None or look.machine is None:
         return {}
@@ -69,7 +69,7 @@ def partitions_of(look: Inspection) -> dict[str, tuple[int, ...]]:
     return {part.name: tuple(on_machine(part.nodes, look.machine)) for part in parts}
 
 
-def _reserved(look: Inspection) -> tuple[Reserved, ...]:
+def _reserved(look: SlurmInspection) -> tuple[Reserved, ...]:
     """The reservations of nodes that have not ended."""
     if look.snapshot is None or look.machine is None:
         return ()
@@ -82,7 +82,7 @@ def _reserved(look: Inspection) -> tuple[Reserved, ...]:
 
 
 def _eligible(
-    look: Inspection, names: Collection[str], partitions: Mapping[str, tuple[int, ...]]
+    look: SlurmInspection, names: Collection[str], partitions: Mapping[str, tuple[int, ...]]
 ) -> tuple[int, ...] | None:
     """The nodes of the partitions of a job; None if they are all nodes."""
     if look.machine is None:
@@ -93,7 +93,7 @@ def _eligible(
     return None if len(found[0]) == look.machine.nodes else found[0]
 
 
-def _running(look: Inspection, job: Job) -> Running:
+def _running(look: SlurmInspection, job: SlurmJob) -> Running:
     number = number_of(job)
     own, policy = look.allocations.get(number), policy_of(look, job)
     return Running(
@@ -114,7 +114,7 @@ def _running(look: Inspection, job: Job) -> Running:
     )
 
 
-def _share(look: Inspection, job: Job) -> dict[str, int] | None:
+def _share(look: SlurmInspection, job: SlurmJob) -> dict[str, int] | None:
     """The share of each node that a running job takes; None for whole nodes."""
     if look.machine is None or look.snapshot is None or job.exclusive:
         return None
@@ -122,7 +122,7 @@ def _share(look: Inspection, job: Job) -> dict[str, int] | None:
     return share_of(job, [look.snapshot.nodes[name].cpus for name in names if name in look.snapshot.nodes])
 
 
-def _waiting(look: Inspection, job: Job, eligible: tuple[int, ...] | None) -> Waiting:
+def _waiting(look: SlurmInspection, job: SlurmJob, eligible: tuple[int, ...] | None) -> Waiting:
     cores = math.ceil(job.processes * job.cpus_per_process / max(job.fewest_nodes, 1))
     wait, policy = wait_reason(look, job), policy_of(look, job)
     refused = wait.refused

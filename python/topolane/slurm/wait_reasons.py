@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 
 from topolane.cluster import explain
-from topolane.slurm.inspection import OURS, Inspection, number_of
-from topolane.slurm.plugin_state import NO_ENGINE, Refused
-from topolane.slurm.records import Job
+from topolane.slurm.inspection import OURS, SlurmInspection, number_of
+from topolane.slurm.plugin_state import NO_ENGINE, PluginRefusal
+from topolane.slurm.records import SlurmJob
 from topolane.units import plural
 
 SLURM = {
@@ -43,32 +43,32 @@ REFUSALS = explain.REFUSALS | {
 
 
 @dataclasses.dataclass(frozen=True)
-class WaitReason:
+class JobWaitReason:
     """Why a job waits."""
 
     slurm: str
     """Slurm's reason."""
     words: str
-    refused: Refused | None
+    refused: PluginRefusal | None
     """The plugin's last refusal, if that is why the job waits."""
 
 
-def wait_reason(look: Inspection, job: Job) -> WaitReason:
+def wait_reason(look: SlurmInspection, job: SlurmJob) -> JobWaitReason:
     """Why a waiting job waits. The plugin's refusal counts if Slurm looks for nodes for the job."""
     jobs = look.state.jobs if look.state else None
     refused = jobs.waiting.get(number_of(job)) if jobs else None
     if refused is None or job.reason not in OURS:
-        return WaitReason(job.reason, SLURM.get(job.reason, f"Slurm says {job.reason}"), None)
-    return WaitReason(job.reason, refusal(refused, len(idle_of(look, refused))), refused)
+        return JobWaitReason(job.reason, SLURM.get(job.reason, f"Slurm says {job.reason}"), None)
+    return JobWaitReason(job.reason, refusal(refused, len(idle_of(look, refused))), refused)
 
 
-def idle_of(look: Inspection, refused: Refused) -> list[int]:
+def idle_of(look: SlurmInspection, refused: PluginRefusal) -> list[int]:
     """The candidates of a refused job that no job holds now. One that shares nodes may use others as well."""
     held = {node for nodes in look.holders.values() for node in nodes}
     return [node for node in refused.candidates if node not in held and node not in look.closed]
 
 
-def refusal(refused: Refused, idle: int) -> str:
+def refusal(refused: PluginRefusal, idle: int) -> str:
     """A refusal in words for a table. idle: how many candidates are idle now."""
     wanted = plural(refused.wanted, "node")
     if refused.kind == NO_ENGINE:
