@@ -185,7 +185,7 @@ def test_topolane_k8s_reads_a_cluster_from_inside_a_pod(
     """
     pytest.importorskip("httpx", reason="needs the extra kubernetes: httpx")
     from topolane.kubernetes import kubeconfig
-    from topolane.kubernetes.client import Cluster, ForbiddenError
+    from topolane.kubernetes.client import ForbiddenError, KubernetesCluster
     from topolane.kubernetes.export import job_records
     from topolane.kubernetes.inspection import Where, inspect
 
@@ -214,7 +214,7 @@ def test_topolane_k8s_reads_a_cluster_from_inside_a_pod(
         monkeypatch.setenv("KUBERNETES_SERVICE_PORT", str(empty.port))
         monkeypatch.setenv("HOME", str(tmp_path))
         monkeypatch.delenv("KUBECONFIG", raising=False)
-        cluster = Cluster(kubeconfig.access())
+        cluster = KubernetesCluster(kubeconfig.access())
         look = inspect(cluster, Where(labels=tuple(LABELS)))
         assert look.settings.source is None and f"default/{group}" in look.groups
         job_records(cluster)

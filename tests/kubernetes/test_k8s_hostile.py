@@ -26,7 +26,7 @@ from topolane.kubernetes.explain import explain
 from topolane.kubernetes.export import job_records, workload
 from topolane.kubernetes.inspection import Where, inspect
 from topolane.kubernetes.machine import of_labels
-from topolane.kubernetes.objects import PLACEMENT, Placement, Pod, quantity
+from topolane.kubernetes.objects import PLACEMENT, BoundPlacement, Pod, quantity
 from topolane.kubernetes.proofs import PROOF, USUAL_NAME, seal
 from topolane.kubernetes.room_plan import make_plan
 from topolane.kubernetes.status import status
@@ -210,7 +210,7 @@ def test_one_tenants_values_never_reach_another(
 def test_a_placement_is_read_or_refused_in_a_sentence(text: str) -> None:
     """What is read has a share over 0 and up to 1, a policy that a terminal shows, and links that a machine may have."""
     try:
-        read = Placement.of(text)
+        read = BoundPlacement.of(text)
     except ValueError as error:
         assert 0 < len(str(error)) < 200 and texts.printable(str(error)) == str(error)
         return

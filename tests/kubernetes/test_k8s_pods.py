@@ -16,17 +16,17 @@ from topolane.kubernetes import room_holds
 from topolane.kubernetes.budgets import Budget
 from topolane.kubernetes.client import ConflictError, NotFoundError
 from topolane.kubernetes.fit import fits, held, holds, ignored, may_use, slots
-from topolane.kubernetes.objects import UNITS, Node, Placement, Pod, quantity
+from topolane.kubernetes.objects import UNITS, BoundPlacement, KubernetesNode, Pod, quantity
 
 Body = dict[str, Any]
 GROUP = "default/wide"
 
 
-def node(**given: Any) -> Node:
+def node(**given: Any) -> KubernetesNode:
     """A node with labels zone=a and speed=100."""
     meta = {"name": "n0", "labels": {"zone": "a", "speed": "100"}}
     status = {"allocatable": {"cpu": "8"}, "conditions": [{"type": "Ready", "status": "True"}]}
-    return Node.of({"metadata": meta, "spec": given, "status": status})
+    return KubernetesNode.of({"metadata": meta, "spec": given, "status": status})
 
 
 def pod(meta: Body | None = None, status: Body | None = None, **spec: Any) -> Pod:
@@ -136,7 +136,7 @@ def test_a_node_takes_pods_if_it_is_ready_and_not_cordoned() -> None:
     assert node().takes_pods and not node(unschedulable=True).takes_pods
     for ready in ("False", "Unknown"):
         status = {"conditions": [{"type": "Ready", "status": ready}]}
-        assert not Node.of({"metadata": {"name": "n0"}, "status": status}).takes_pods
+        assert not KubernetesNode.of({"metadata": {"name": "n0"}, "status": status}).takes_pods
 
 
 def test_a_node_has_slots_for_the_pods_that_it_may_take() -> None:
@@ -305,16 +305,16 @@ def condition(kind: str, status: str, second: int) -> Body:
     return {"type": kind, "status": status, "lastTransitionTime": at(second), "message": "no room"}
 
 
-def placement(**given: Any) -> Placement:
-    return Placement.of(json.dumps({"policy": "first-fit", "share": 1, **given}))
+def placement(**given: Any) -> BoundPlacement:
+    return BoundPlacement.of(json.dumps({"policy": "first-fit", "share": 1, **given}))
 
 
 def test_a_placement_is_read_with_usual_values() -> None:
     """Without nodes, links and isolation if it says none of them. What no policy of the engine chose is never isolated."""
-    assert placement() == Placement("first-fit", 0)
+    assert placement() == BoundPlacement("first-fit", 0)
     assert placement(isolated=True).isolated and not placement(isolated=True, policy="unknown").isolated
     said = placement(rank=2, nodes=["a", "", "b"], links=[1, 0], revision=3, share=0.5)
-    assert said == Placement("first-fit", 2, ("a", "", "b"), 3, (1, 0), 0.5)
+    assert said == BoundPlacement("first-fit", 2, ("a", "", "b"), 3, (1, 0), 0.5)
 
 
 @pytest.mark.parametrize(

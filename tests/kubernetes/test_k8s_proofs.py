@@ -13,12 +13,12 @@ pytest.importorskip("httpx", reason="needs the extra kubernetes: httpx")
 
 from topolane._engine import InputError
 from topolane.kubernetes.explain import explain, explanations
-from topolane.kubernetes.history import History, Started
-from topolane.kubernetes.inspection import Inspection
+from topolane.kubernetes.history import GroupHistory, GroupStarted
+from topolane.kubernetes.inspection import KubernetesInspection
 from topolane.kubernetes.machine import of_labels
-from topolane.kubernetes.objects import PLACEMENT, Node, Pod
+from topolane.kubernetes.objects import PLACEMENT, KubernetesNode, Pod
 from topolane.kubernetes.proofs import PROOF, Proofs, seal
-from topolane.kubernetes.settings import Settings
+from topolane.kubernetes.settings import SchedulerSettings
 from topolane.kubernetes.status import status
 
 HERE = Path(__file__).parent
@@ -96,11 +96,11 @@ def placed(**given: Any) -> list[Body]:
     ]
 
 
-def look(pods: Sequence[Body], proofs: Proofs | None = None) -> Inspection:
+def look(pods: Sequence[Body], proofs: Proofs | None = None) -> KubernetesInspection:
     proofs = proofs or Proofs(KEY)
-    known = {each.name: each for each in map(Node.of, NODES)}
+    known = {each.name: each for each in map(KubernetesNode.of, NODES)}
     read = proofs.bound(tuple(map(Pod.of, pods)))
-    return Inspection(0.0, "here", Settings(None), known, read, MACHINE, None, (), proofs)
+    return KubernetesInspection(0.0, "here", SchedulerSettings(None), known, read, MACHINE, None, (), proofs)
 
 
 def test_what_was_signed_counts() -> None:
@@ -224,7 +224,7 @@ def test_jobs_of_one_name_are_two_jobs_in_the_history() -> None:
     pods = [pod("j-0", "train", "n0"), pod("p-0", "train", "n1", kind="PyTorchJob")]
     for body in pods:
         body["metadata"]["annotations"] = {"topolane.io/group-size": "1"}
-    found = History({}).follow(tuple(map(Pod.of, pods)), {}, 1e10)
-    assert [(type(each), each.name) for each in found if isinstance(each, Started)] == [
-        (Started, "default/train")
+    found = GroupHistory({}).follow(tuple(map(Pod.of, pods)), {}, 1e10)
+    assert [(type(each), each.name) for each in found if isinstance(each, GroupStarted)] == [
+        (GroupStarted, "default/train")
     ] * 2

@@ -23,12 +23,12 @@ from topolane.kubernetes import view as view_of
 from topolane.kubernetes.explain import explain
 from topolane.kubernetes.export import JobRecord, workload
 from topolane.kubernetes.fit import fits, may_use, slots
-from topolane.kubernetes.history import Ended, History, Started
-from topolane.kubernetes.inspection import Inspection, groups_of
+from topolane.kubernetes.history import GroupEnded, GroupHistory, GroupStarted
+from topolane.kubernetes.inspection import KubernetesInspection, groups_of
 from topolane.kubernetes.kubeconfig import access
 from topolane.kubernetes.machine import of_labels
-from topolane.kubernetes.objects import Node, Pod, quantity
-from topolane.kubernetes.settings import Settings
+from topolane.kubernetes.objects import KubernetesNode, Pod, quantity
+from topolane.kubernetes.settings import SchedulerSettings
 from topolane.kubernetes.status import status
 from topolane.kubernetes.view import view
 from topolane.kubernetes.waiting import wait_reason
@@ -153,7 +153,7 @@ def item(name: str, **more: Any) -> dict[str, Any]:
 
 
 ITEMS = [item(f"n{number:02}") for number in range(16)]
-NODES = {node.name: node for node in map(Node.of, ITEMS)}
+NODES = {node.name: node for node in map(KubernetesNode.of, ITEMS)}
 
 
 def pod(
@@ -219,7 +219,9 @@ def test_hostile_annotations_are_no_error() -> None:
         }
         read = Pod.of(body)
         assert (read.size, read.rank, read.group) == (None, None, "default/g")
-        look = Inspection(0.0, SERVER, Settings(None), NODES, (read,), of_labels(LABELS, ITEMS), None, ())
+        look = KubernetesInspection(
+            0.0, SERVER, SchedulerSettings(None), NODES, (read,), of_labels(LABELS, ITEMS), None, ()
+        )
         (row,) = status(look).running
         assert (row.links, row.policy) == (0, "isolated")
         assert explain(look, "default/g").state == "running"
@@ -250,7 +252,7 @@ def test_sizes_and_names_of_groups() -> None:
 
 def test_filters_of_nodes() -> None:
     """Taints, selectors and required affinity are looked at as kube-scheduler does."""
-    tainted = Node.of(item("n00", taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}]))
+    tainted = KubernetesNode.of(item("n00", taints=[{"key": "k", "value": "v", "effect": "NoSchedule"}]))
     assert not may_use(pod("a"), tainted)
     assert may_use(pod("a", tolerations=[{"key": "k", "operator": "Exists"}]), tainted)
     assert may_use(pod("a", tolerations=[{"key": "k", "value": "v", "effect": "NoSchedule"}]), tainted)
@@ -332,8 +334,15 @@ def test_a_service_makes_nodes_busy_and_has_no_row() -> None:
     service.owner.update(kind="ReplicaSet")
     daemon.owner.update(kind="DaemonSet")
     machine = of_labels(LABELS, ITEMS)
-    look = Inspection(
-        20.0, SERVER, Settings(None), NODES, tuple(map(without_group, (service, daemon))), machine, None, ()
+    look = KubernetesInspection(
+        20.0,
+        SERVER,
+        SchedulerSettings(None),
+        NODES,
+        tuple(map(without_group, (service, daemon))),
+        machine,
+        None,
+        (),
     )
     found = status(look)
     assert not found.running and found.nodes is not None and found.nodes.busy == 1
@@ -346,7 +355,9 @@ def test_only_forecasts_look_for_the_nodes_that_pods_may_use(monkeypatch: pytest
     asked: list[str] = []
     monkeypatch.setattr(view_of, "may_use", lambda pod, node: asked.append(pod.name) or node.name < "n04")
     waits = dataclasses.replace(pod("g-0", group="g", schedulerName="topolane"), is_grouped=True)
-    look = Inspection(20.0, SERVER, Settings(None), NODES, (waits,), of_labels(LABELS, ITEMS), None, ())
+    look = KubernetesInspection(
+        20.0, SERVER, SchedulerSettings(None), NODES, (waits,), of_labels(LABELS, ITEMS), None, ()
+    )
     assert [row.job for row in status(look).waiting] == [explain(look, "default/g").job] == ["default/g"]
     assert not asked
     [job] = view(look, {}).waiting
@@ -362,7 +373,9 @@ def test_pods_that_borrow_the_name_of_a_group_hold_their_nodes() -> None:
     waits = dataclasses.replace(ours[1], uid="w", group="default/w", key="default/w#Job")
     pods = [dataclasses.replace(one, is_grouped=True) for one in (ours[0], waits)]
     pods += [pod("g-1", "n05", group="g"), pod("w-1", "n06", group="w")]
-    look = Inspection(20.0, SERVER, Settings(None), NODES, tuple(pods), of_labels(LABELS, ITEMS), None, ())
+    look = KubernetesInspection(
+        20.0, SERVER, SchedulerSettings(None), NODES, tuple(pods), of_labels(LABELS, ITEMS), None, ()
+    )
     seen = view(look)
     assert {(job.name, job.nodes, job.is_ours) for job in seen.running} == {
         ("default/g", (0,), True),
@@ -411,12 +424,12 @@ def test_jobs_that_ran_become_a_workload() -> None:
 
 def test_starts_and_ends_between_two_looks() -> None:
     """A job starts when its last pod got a node, is seen though it ended meanwhile, and is new if it comes again."""
-    history, records = History(), {"default/a": JobRecord(2.0, 60.0, 2)}
+    history, records = GroupHistory(), {"default/a": JobRecord(2.0, 60.0, 2)}
     first = [pod("a-0", "n00", group="a")]
     assert history.follow(first, records, 11) == []
     both = [*first, pod("a-1", "n01", group="a", at=12)]
     (start,) = history.follow(both, records, 13)
-    assert isinstance(start, Started) and (start.number, start.at, start.submit, start.walltime) == (
+    assert isinstance(start, GroupStarted) and (start.number, start.at, start.submit, start.walltime) == (
         1,
         12,
         5,
@@ -425,21 +438,25 @@ def test_starts_and_ends_between_two_looks() -> None:
     done = [pod("a-0", "n00", group="a", ended=20), pod("a-1", "n01", group="a", at=12, ended=21)]
     brief = pod("b", "n02", at=15, ended=18)
     events = history.follow([*done, brief], records, 30)
-    assert [(type(event), event.at) for event in events] == [(Started, 15), (Ended, 18), (Ended, 21)]
+    assert [(type(event), event.at) for event in events] == [
+        (GroupStarted, 15),
+        (GroupEnded, 18),
+        (GroupEnded, 21),
+    ]
     again = [pod(f"a-{rank}x", "n03", group="a", at=40) for rank in range(2)]
     (start,) = history.follow([*done, *again], records, 41)
-    assert isinstance(start, Started) and start.number == 3
+    assert isinstance(start, GroupStarted) and start.number == 3
     (end,) = history.follow([], records, 50)
-    assert end == Ended(3, 50)
+    assert end == GroupEnded(3, 50)
 
 
 def test_what_ended_before_the_first_shadow_is_not_new_to_the_next() -> None:
     """A history that goes on from a log: a job that had ended when the log began is not there; one that came in between is new, also
     if it has ended."""
-    history = History({}, {}, since=15.0)
+    history = GroupHistory({}, {}, since=15.0)
     before, brief = pod("a", "n00", at=8, ended=14), pod("b", "n01", at=20, ended=25)
     events = history.follow([before, brief], {}, 30)
-    assert [(type(event), event.at) for event in events] == [(Started, 20), (Ended, 25)]
+    assert [(type(event), event.at) for event in events] == [(GroupStarted, 20), (GroupEnded, 25)]
     assert history.follow([before, brief], {}, 31) == []
 
 

@@ -30,13 +30,13 @@ from topolane.kubernetes import room_apply, room_holds, room_plan
 from topolane.kubernetes.budgets import Budget
 from topolane.kubernetes.client import BudgetError, ConflictError, NotFoundError
 from topolane.kubernetes.fit import slots
-from topolane.kubernetes.inspection import Inspection, Where
+from topolane.kubernetes.inspection import KubernetesInspection, Where
 from topolane.kubernetes.machine import of_labels
-from topolane.kubernetes.objects import PLACEMENT, SIZE, Node, Pod
+from topolane.kubernetes.objects import PLACEMENT, SIZE, KubernetesNode, Pod
 from topolane.kubernetes.proofs import PROOF, Proofs, seal
-from topolane.kubernetes.room_apply import ClusterHost, RoomApplying
-from topolane.kubernetes.room_plan import Unit, Untouchable, make_plan, share_of, units_of
-from topolane.kubernetes.settings import Settings
+from topolane.kubernetes.room_apply import ClusterHost, EvictionApplying
+from topolane.kubernetes.room_plan import ProtectedPods, Unit, make_plan, share_of, units_of
+from topolane.kubernetes.settings import SchedulerSettings
 
 Body = dict[str, Any]
 TOPOLANE = (sys.executable, "-c", "from topolane.cli import main; main()", "k8s")
@@ -111,13 +111,15 @@ def budget(name: str, allowed: int, labels: dict[str, str]) -> Body:
 
 def look_at(
     pods: Sequence[Body], nodes: Sequence[Body] | None = None, machine: Machine | None = None
-) -> Inspection:
+) -> KubernetesInspection:
     """A cluster with these pods. machine: without one, that of the labels."""
     nodes = [node(number) for number in range(NODES)] if nodes is None else nodes
-    known = {each.name: each for each in map(Node.of, nodes)}
+    known = {each.name: each for each in map(KubernetesNode.of, nodes)}
     machine = machine or of_labels(KEYS, nodes)
     pods_read = Proofs(KEY).bound(list(map(Pod.of, pods)))
-    return Inspection(NOW, "here", Settings(None), known, pods_read, machine, None, (), Proofs(KEY))
+    return KubernetesInspection(
+        NOW, "here", SchedulerSettings(None), known, pods_read, machine, None, (), Proofs(KEY)
+    )
 
 
 def full() -> list[Body]:
@@ -133,7 +135,7 @@ TWO_LINKS = Machine.parse(
 """The same racks and blocks, with two links for each where the labels give one: so two groups may have links of their own there."""
 
 
-def gone(pods: Sequence[Body], *budgets: Body, untouchable: Untouchable | None = None) -> list[str]:
+def gone(pods: Sequence[Body], *budgets: Body, untouchable: ProtectedPods | None = None) -> list[str]:
     plan = make_plan(look_at(pods), list(map(Budget.of, budgets)), WAITS, untouchable)
     return [each.name.partition("/")[2] for each in plan.evicted]
 
@@ -158,7 +160,7 @@ def test_the_cost_is_the_work_since_the_start() -> None:
 
 def test_a_pod_costs_the_largest_share_of_its_node() -> None:
     """Of any resource that the node has, but for the number of pods; all of a node that is not known, and no more than all."""
-    there = Node.of(node(0))
+    there = KubernetesNode.of(node(0))
     for asks, share in (
         ({"cpu": 16_000, "pods": 1000}, 0.25),
         ({"cpu": 16_000, "nvidia.com/gpu": 4000}, 0.5),
@@ -217,14 +219,14 @@ def test_the_rest_of_a_group_of_nodes_stays_closed_if_the_waiting_group_could_lo
     ("change", "untouchable"),
     [
         ({"priority": 21}, None),
-        ({"priority": 2_000_000_000}, Untouchable(any_priority=True)),
+        ({"priority": 2_000_000_000}, ProtectedPods(any_priority=True)),
         ({"owner": None}, None),
-        ({"owner": {"kind": "DaemonSet", "name": "d"}}, Untouchable(without_controller=True)),
+        ({"owner": {"kind": "DaemonSet", "name": "d"}}, ProtectedPods(without_controller=True)),
         ({"owner": {"kind": "Node", "name": "n20"}}, None),
         ({"notes": {"topolane.io/untouchable": "true"}}, None),
         ({"notes": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}}, None),
-        ({"priorityClassName": "prod"}, Untouchable.of(["priorityclass=prod"])),
-        ({}, Untouchable.of(["group=default/g5"])),
+        ({"priorityClassName": "prod"}, ProtectedPods.of(["priorityclass=prod"])),
+        ({}, ProtectedPods.of(["group=default/g5"])),
     ],
 )
 def test_untouchable_pods_stay(change: dict[str, Any], untouchable: Any) -> None:
@@ -236,7 +238,7 @@ def test_untouchable_pods_stay(change: dict[str, Any], untouchable: Any) -> None
 
 
 def test_what_stays_is_counted_if_there_is_no_plan() -> None:
-    stays = Untouchable.of(["namespace=default"])
+    stays = ProtectedPods.of(["namespace=default"])
     with pytest.raises(
         NoPlanError, match=r"it needs 4 nodes, and may use 0 \(6 groups .* must stay: 6 named by"
     ):
@@ -254,7 +256,7 @@ def test_pods_that_may_go_if_asked() -> None:
     young = group(
         "g5", [20, 21, 22, 23], 1, priority=30, owner=None, labels={"scheduling.x-k8s.io/pod-group": "g5"}
     )
-    said = Untouchable(any_priority=True, without_controller=True)
+    said = ProtectedPods(any_priority=True, without_controller=True)
     others = group("g0", [*range(20)], 6, notes={"topolane.io/untouchable": "true"})
     assert gone([*others, *young, *wide(4)], untouchable=said) == ["g5"]
 
@@ -370,11 +372,11 @@ LEAST = (-1, False)
 
 
 def _costs(
-    look: Inspection, budgets: Sequence[Budget], policy: str
+    look: KubernetesInspection, budgets: Sequence[Budget], policy: str
 ) -> Iterator[tuple[tuple[int, bool], float]]:
     """The highest rank of each set that may go and makes room, and what it costs, node-hours."""
     may_go = [
-        unit for unit in units_of(look, WAITS) if not any(Untouchable().why(pod, 20) for pod in unit.pods)
+        unit for unit in units_of(look, WAITS) if not any(ProtectedPods().why(pod, 20) for pod in unit.pods)
     ]
     for count in range(len(may_go) + 1):
         for some in itertools.combinations(may_go, count):
@@ -384,7 +386,7 @@ def _costs(
                 yield max((unit.rank for unit in some), default=LEAST), cost
 
 
-def _fits(look: Inspection, some: Sequence[Unit], policy: str) -> bool:
+def _fits(look: KubernetesInspection, some: Sequence[Unit], policy: str) -> bool:
     """Whether the scheduler's own question has an answer once these are gone."""
     assert look.machine is not None
     waiting, out = look.groups[WAITS], {pod.uid for unit in some for pod in unit.pods}
@@ -423,7 +425,7 @@ def test_without_a_scheduler_or_a_machine_there_is_no_plan() -> None:
     look = look_at([*full(), *wide(4)])
     for change, sentence in (
         (
-            {"settings": Settings(None, lease="a/b")},
+            {"settings": SchedulerSettings(None, lease="a/b")},
             "^No scheduler holds lease a/b: pods of its groups wait$",
         ),
         ({"machine": None}, "^the machine is not known$"),
@@ -505,7 +507,7 @@ class Cluster:
     def path(pod: Body) -> str:
         return f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}"
 
-    def look(self, *_: Any) -> Inspection:
+    def look(self, *_: Any) -> KubernetesInspection:
         return look_at(self._all("/pods/"), self._all("/nodes/"))
 
     def _all(self, kind: str) -> list[Body]:
@@ -610,7 +612,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     """Six groups on a rack each, and one of two racks that waits; its plan is in the file `plan`."""
     made = Cluster([*full(), *wide(8)])
     monkeypatch.setattr(room_apply, "inspect", made.look)
-    monkeypatch.setattr(RoomApplying, "PAUSE", 0.01)
+    monkeypatch.setattr(EvictionApplying, "PAUSE", 0.01)
     (tmp_path / "plan").write_text(text_of(make_plan(made.look(), (), WAITS)))
     return made
 
@@ -618,7 +620,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
 def carry_out(cluster: Any, folder: Path, seconds: float = 5, undo: bool = False) -> list[str]:
     said: list[str] = []
     host = ClusterHost(cluster, Where())
-    RoomApplying.apply(folder / "plan", host, seconds=seconds, undo=undo, tell=said.append)
+    EvictionApplying.apply(folder / "plan", host, seconds=seconds, undo=undo, tell=said.append)
     return said
 
 

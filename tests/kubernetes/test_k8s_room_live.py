@@ -39,7 +39,7 @@ CODE = "import sys; from topolane.cli import main; sys.exit(main())"
 DIES = """\
 import os, sys
 from topolane.cli import main
-from topolane.kubernetes.client import Cluster
+from topolane.kubernetes.client import KubernetesCluster
 
 def dying(method):
     def call(self, *given):
@@ -51,7 +51,7 @@ def dying(method):
     return call
 
 when = sys.argv[-1]
-Cluster.patch, Cluster.post = dying(Cluster.patch), dying(Cluster.post)
+KubernetesCluster.patch, KubernetesCluster.post = dying(KubernetesCluster.patch), dying(KubernetesCluster.post)
 sys.argv[1:] = sys.argv[1:-1]
 sys.exit(main())
 """

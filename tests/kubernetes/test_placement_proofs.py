@@ -65,7 +65,7 @@ def test_what_the_scheduler_signed_counts_after_a_restart(in_chassis: ControlPla
     """
     pytest.importorskip("httpx", reason="needs the extra kubernetes: httpx")
     pytest.importorskip("yaml", reason="needs the extra kubernetes: PyYAML")
-    from topolane.kubernetes.client import Cluster
+    from topolane.kubernetes.client import KubernetesCluster
     from topolane.kubernetes.inspection import Where, inspect
     from topolane.kubernetes.kubeconfig import access
 
@@ -75,7 +75,7 @@ def test_what_the_scheduler_signed_counts_after_a_restart(in_chassis: ControlPla
     note = json.loads(plane.get(f"{PODS}/{group}-0")["metadata"]["annotations"][PLACEMENT])
     plane.patch(f"{PODS}/{group}-4", {"metadata": {"labels": {"scheduling.x-k8s.io/pod-group": other}}})
     restart(plane)
-    cluster = Cluster(access(str(plane.kubeconfig)))
+    cluster = KubernetesCluster(access(str(plane.kubeconfig)))
     look = inspect(cluster, Where(labels=tuple(SMALL)))
     found = look.groups[f"default/{group}"]
     assert found.is_proved and found.hosts == nodes and list(look.groups) == [f"default/{group}"]

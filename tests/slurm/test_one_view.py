@@ -21,9 +21,9 @@ from topolane.cluster.status import Status
 from topolane.kubernetes import explain as kubernetes_explain
 from topolane.kubernetes import inspection
 from topolane.kubernetes import view as kubernetes_view
-from topolane.kubernetes.objects import PLACEMENT, Node, Pod
+from topolane.kubernetes.objects import PLACEMENT, KubernetesNode, Pod
 from topolane.kubernetes.proofs import PROOF, Proofs, seal
-from topolane.kubernetes.settings import Settings
+from topolane.kubernetes.settings import SchedulerSettings
 from topolane.slurm import explain as slurm_explain
 from topolane.slurm import inspection as inspection_of_slurm
 from topolane.slurm import plugin_state
@@ -60,7 +60,7 @@ def in_slurm(state: Path) -> inspection_of_slurm.SlurmInspection:
     return dataclasses.replace(look, state=plugin_state.read(state), snapshot=snapshot)
 
 
-def in_kubernetes() -> inspection.Inspection:
+def in_kubernetes() -> inspection.KubernetesInspection:
     """The same as groups of pods that take a node each."""
     names = [TREE.node_name(node) for node in range(TREE.nodes)]
     pods = [
@@ -73,13 +73,17 @@ def in_kubernetes() -> inspection.Inspection:
     nodes = {name: node(name, is_closed=name == names[CLOSED]) for name in names}
     proofs = Proofs(KEY)
     seen = proofs.bound(tuple(map(Pod.of, pods)))
-    return inspection.Inspection(NOW, "here", Settings(None), nodes, seen, TREE, None, (), proofs)
+    return inspection.KubernetesInspection(
+        NOW, "here", SchedulerSettings(None), nodes, seen, TREE, None, (), proofs
+    )
 
 
-def node(name: str, is_closed: bool) -> Node:
+def node(name: str, is_closed: bool) -> KubernetesNode:
     ready = [{"type": "Ready", "status": "True"}]
     status = {"allocatable": {"cpu": "8", "pods": "9"}, "conditions": ready}
-    return Node.of({"metadata": {"name": name}, "spec": {"unschedulable": is_closed}, "status": status})
+    return KubernetesNode.of(
+        {"metadata": {"name": name}, "spec": {"unschedulable": is_closed}, "status": status}
+    )
 
 
 def pod(group: str, rank: int, at: str, nodes: list[str], said: str = "") -> dict[str, Any]:

@@ -13,7 +13,7 @@ from topolane.cli.common import options
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from topolane.kubernetes.client import Cluster
+    from topolane.kubernetes.client import KubernetesCluster
 
 cluster_options = options(
     click.option(
@@ -49,16 +49,16 @@ def keys(labels: str | None) -> tuple[str, ...]:
 
 
 @contextlib.contextmanager
-def connected(kubeconfig: str | None, context: str | None) -> Iterator[Cluster]:
+def connected(kubeconfig: str | None, context: str | None) -> Iterator[KubernetesCluster]:
     """The cluster. Raises InputError if it cannot be reached."""
     try:
         import yaml  # noqa: F401
 
-        from topolane.kubernetes.client import Cluster
+        from topolane.kubernetes.client import KubernetesCluster
         from topolane.kubernetes.kubeconfig import access
     except ImportError as error:
         raise extras.missing("this command", "kubernetes", error) from error
-    cluster = Cluster(access(kubeconfig, context))
+    cluster = KubernetesCluster(access(kubeconfig, context))
     try:
         yield cluster
     finally:

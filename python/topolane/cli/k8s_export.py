@@ -41,14 +41,14 @@ def export(
         from topolane.kubernetes.inspection import PODS
         from topolane.kubernetes.machine import NODES
         from topolane.kubernetes.machine import machine as machine_of
-        from topolane.kubernetes.objects import Node, Pod
+        from topolane.kubernetes.objects import KubernetesNode, Pod
         from topolane.kubernetes.settings import settings
 
         assert draft is not None
         items = cluster.items(NODES)
         fabric = common.tell(machine_of(machine, keys(labels), settings(cluster, config), items))
         problems: list[str] = []
-        nodes = {node.name: node for node in untrusted.each(Node.of, items, "node", problems)}
+        nodes = {node.name: node for node in untrusted.each(KubernetesNode.of, items, "node", problems)}
         pods = untrusted.each(Pod.of, cluster.items(PODS), "pod", problems)
         found = workload(pods, job_records(cluster), nodes, fabric, time.time())
         for note in (*fabric.lost("toml"), *found.notes, *problems):

@@ -16,7 +16,7 @@ from topolane.cli.room_common import bound, no_room_is_reported, steps_printed
 
 if TYPE_CHECKING:
     from topolane._engine import Machine
-    from topolane.kubernetes.room_plan import RoomPlan
+    from topolane.kubernetes.room_plan import EvictionPlan
 
 
 @click.command()
@@ -60,7 +60,7 @@ def plan(
         from topolane.kubernetes.budgets import budgets
         from topolane.kubernetes.inspection import Where, inspect
 
-        kept = room_plan.Untouchable.of(untouchable, any_priority, without_controller)
+        kept = room_plan.ProtectedPods.of(untouchable, any_priority, without_controller)
         if out is not None:
             files.check(out)
         look = inspect(cluster, Where(config, machine, keys(labels)))
@@ -109,14 +109,14 @@ def apply(
     """
     with connected(kubeconfig, context) as cluster:
         from topolane.kubernetes.inspection import Where
-        from topolane.kubernetes.room_apply import ClusterHost, RoomApplying
+        from topolane.kubernetes.room_apply import ClusterHost, EvictionApplying
 
         host = ClusterHost(cluster, Where(config, machine, keys(labels)))
         with steps_printed(as_json) as tell:
-            RoomApplying.apply(plan_file, host, seconds=timeout, undo=undo, tell=tell)
+            EvictionApplying.apply(plan_file, host, seconds=timeout, undo=undo, tell=tell)
 
 
-def _print(found: RoomPlan, out: str | None, machine: Machine | None) -> None:
+def _print(found: EvictionPlan, out: str | None, machine: Machine | None) -> None:
     from rich import box
     from rich.console import Console
     from rich.table import Table

@@ -13,7 +13,7 @@ from topolane.cli.common import json_option, print_json
 from topolane.cli.k8s_common import cluster_options, connected, keys, machine_options
 
 if TYPE_CHECKING:
-    from topolane.kubernetes.inspection import Inspection
+    from topolane.kubernetes.inspection import KubernetesInspection
     from topolane.kubernetes.status import ClusterStatus
 
 RUNNING = ("pods", "nodes", "lies in", "policy", "since")
@@ -78,7 +78,7 @@ def explain(
 
 def _look(
     kubeconfig: str | None, context: str | None, machine: str | None, labels: str | None, config: str | None
-) -> Inspection:
+) -> KubernetesInspection:
     with connected(kubeconfig, context) as cluster:
         from topolane.kubernetes.inspection import Where, inspect
 

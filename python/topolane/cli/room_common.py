@@ -13,7 +13,7 @@ from topolane import texts
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from topolane.kubernetes.room_plan import RoomPlan as KubernetesRoomPlan
+    from topolane.kubernetes.room_plan import EvictionPlan
     from topolane.slurm.room_plan import RequeuePlan
 
 
@@ -59,7 +59,7 @@ def tell(sentence: str) -> None:
     sys.stdout.flush()
 
 
-def bound(found: RequeuePlan | KubernetesRoomPlan) -> str:
+def bound(found: RequeuePlan | EvictionPlan) -> str:
     """That no plan costs less, or how much less one could cost."""
     if found.node_hours <= found.least_node_hours * (1 + 1e-9) + 1e-6:
         return "no plan costs less"

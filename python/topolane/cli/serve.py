@@ -21,7 +21,7 @@ from topolane.sources import Shape
 from topolane.sweep import Task, compare
 
 if TYPE_CHECKING:
-    from topolane.kubernetes.client import Cluster
+    from topolane.kubernetes.client import KubernetesCluster
     from topolane.mpi.address import Address
     from topolane.serve.gate import PageAccess
     from topolane.serve.source import SnapshotSource
@@ -244,7 +244,7 @@ def _slurm(given: dict[str, Any]) -> SnapshotSource:
     return SlurmSource(where, _named_machine(given), given["policy"], given["interval"])
 
 
-def _kubernetes(given: dict[str, Any], cluster: Cluster) -> SnapshotSource:
+def _kubernetes(given: dict[str, Any], cluster: KubernetesCluster) -> SnapshotSource:
     from topolane.kubernetes.inspection import Where
     from topolane.serve.kubernetes import KubernetesSource
 

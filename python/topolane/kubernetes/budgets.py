@@ -8,7 +8,7 @@ from typing import Any
 
 from topolane import untrusted
 from topolane._engine import InputError
-from topolane.kubernetes.client import Cluster
+from topolane.kubernetes.client import KubernetesCluster
 from topolane.kubernetes.fit import holds
 from topolane.kubernetes.objects import Json, Pod
 
@@ -54,7 +54,7 @@ class Budget:
         return sum(self.covers(pod) and pod.name not in self.disrupted for pod in pods)
 
 
-def budgets(cluster: Cluster) -> tuple[Budget, ...]:
+def budgets(cluster: KubernetesCluster) -> tuple[Budget, ...]:
     """All budgets of a cluster. Raises InputError."""
     problems: list[str] = []
     found = tuple(untrusted.each(Budget.of, cluster.items(BUDGETS), "disruption budget", problems))

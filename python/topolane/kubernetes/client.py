@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 
 from topolane._engine import InputError
-from topolane.kubernetes.kubeconfig import Access, Login
+from topolane.kubernetes.kubeconfig import ApiServerAccess, UserCredentials
 
 PAGE = 1000
 """Objects in one answer."""
@@ -46,7 +46,7 @@ KINDS: dict[int, type[ClusterError]] = {
 
 
 class _Authorization(httpx.Auth):
-    def __init__(self, login: Login) -> None:
+    def __init__(self, login: UserCredentials) -> None:
         self._login = login
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
@@ -61,10 +61,10 @@ class _Authorization(httpx.Auth):
                 yield request
 
 
-class Cluster:
+class KubernetesCluster:
     """A cluster. Raises ClusterError, in a sentence, for all that cannot be read."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: ApiServerAccess) -> None:
         self.server = access.server
         self._http = httpx.Client(
             base_url=access.server,

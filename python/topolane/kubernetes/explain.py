@@ -12,18 +12,18 @@ from topolane.cluster.hypothetical import NodeSlots
 from topolane.cluster.links import Words
 from topolane.cluster.view import View, Waiting
 from topolane.kubernetes.fit import ignored, slots
-from topolane.kubernetes.inspection import Group, Inspection
+from topolane.kubernetes.inspection import KubernetesInspection, PodGroup
 from topolane.kubernetes.objects import SIZE
 from topolane.kubernetes.status import liveness
 from topolane.kubernetes.view import view
-from topolane.kubernetes.waiting import WaitReason, wait_reason
+from topolane.kubernetes.waiting import GroupWaitReason, wait_reason
 from topolane.texts import shown
 from topolane.units import clock, plural
 
 WORDS = Words("group", "pod", "free slot", no_limit="")
 
 
-def explain(look: Inspection, name: str) -> Explanation:
+def explain(look: KubernetesInspection, name: str) -> Explanation:
     """Explains the group NAMESPACE/NAME. Raises InputError if there is none."""
     found = explanations(look, name)
     if len(found) > 1:
@@ -33,7 +33,7 @@ def explain(look: Inspection, name: str) -> Explanation:
     return found[0]
 
 
-def explanations(look: Inspection, name: str) -> list[Explanation]:
+def explanations(look: KubernetesInspection, name: str) -> list[Explanation]:
     """Explains all groups that are called NAMESPACE/NAME. Raises InputError if there is none."""
     found = look.named(name)
     if not found:
@@ -49,7 +49,7 @@ def explanations(look: Inspection, name: str) -> list[Explanation]:
     return said
 
 
-def unknown(look: Inspection, name: str) -> str:
+def unknown(look: KubernetesInspection, name: str) -> str:
     """Why there is no group of that name."""
     if "/" not in name:
         return f"{shown(name)} is not NAMESPACE/GROUP"
@@ -64,7 +64,7 @@ def unknown(look: Inspection, name: str) -> str:
     return f"the pods of {name} are no group: neither a label nor an annotation says so"
 
 
-def _waiting(look: Inspection, seen: View, group: Group) -> Explanation:
+def _waiting(look: KubernetesInspection, seen: View, group: PodGroup) -> Explanation:
     job = next(one for one in seen.waiting if one.id == group.number)
     wait = wait_reason(group)
     since = f"Group {group.name} waits since {clock(group.since, look.time)}: {_there(group)}."
@@ -76,13 +76,13 @@ def _waiting(look: Inspection, seen: View, group: Group) -> Explanation:
     return common.waiting(job, "waiting", [since], [*more, *_health(look)], way)
 
 
-def _there(group: Group) -> str:
+def _there(group: PodGroup) -> str:
     if len(group.pods) < group.size:
         return f"it has {len(group.pods)} of its {plural(group.size, 'pod')}"
     return f"it has all its {plural(group.size, 'pod')}"
 
 
-def _refused(group: Group, job: Waiting, wait: WaitReason) -> Iterator[str]:
+def _refused(group: PodGroup, job: Waiting, wait: GroupWaitReason) -> Iterator[str]:
     if wait.kind is None:
         yield (
             f"The scheduler says: {wait.sentence}."
@@ -98,13 +98,15 @@ def _refused(group: Group, job: Waiting, wait: WaitReason) -> Iterator[str]:
         yield "Change the group or its policy, or delete it."
 
 
-def _is_known(group: Group) -> bool:
+def _is_known(group: PodGroup) -> bool:
     """Whether all is known that the scheduler looks at: not of a group whose pods differ, or that asks for more than nodes."""
     first = group.first
     return not ignored(first) and "=" not in first.notes.get(SIZE, "") and first.share is not None
 
 
-def _slots(look: Inspection, machine: Machine, group: Group) -> Callable[[Collection[int]], NodeSlots]:
+def _slots(
+    look: KubernetesInspection, machine: Machine, group: PodGroup
+) -> Callable[[Collection[int]], NodeSlots]:
     """The slots for its pods, as this reader counts them, once some groups have ended."""
     groups = {one.number: one for one in look.groups.values()}
 
@@ -125,7 +127,7 @@ def _way(machine: Machine, why: Why) -> InTheWay:
     )
 
 
-def _now(look: Inspection, job: Waiting, way: InTheWay, free: int) -> Iterator[str]:
+def _now(look: KubernetesInspection, job: Waiting, way: InTheWay, free: int) -> Iterator[str]:
     nodes = f"{plural(way.idle_count, 'node')} {'has' if way.idle_count == 1 else 'have'}"
     yield f"Now {nodes} {plural(free, 'free slot')} for its pods."
     if way.has_place:
@@ -135,7 +137,7 @@ def _now(look: Inspection, job: Waiting, way: InTheWay, free: int) -> Iterator[s
     yield from until_then(way.must_end, look.time, WORDS)
 
 
-def _running(look: Inspection, seen: View, group: Group) -> Explanation:
+def _running(look: KubernetesInspection, seen: View, group: PodGroup) -> Explanation:
     job = next(one for one in seen.running if one.id == group.number)
     hosts = plural(len(set(job.ranks)), "node")
     if look.machine is not None and len(job.hosts) <= LONGEST_HOSTS:
@@ -147,7 +149,7 @@ def _running(look: Inspection, seen: View, group: Group) -> Explanation:
     return dataclasses.replace(found, sentences=found.sentences + _health(look))
 
 
-def _health(look: Inspection) -> list[str]:
+def _health(look: KubernetesInspection) -> list[str]:
     """Why no scheduler decides, if none does."""
     found = liveness(look)
     return [found.why] if found.active is False and found.why else []

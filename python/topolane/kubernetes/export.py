@@ -12,9 +12,9 @@ from typing import Any
 
 from topolane import untrusted
 from topolane._engine import Machine
-from topolane.kubernetes.client import Cluster
+from topolane.kubernetes.client import KubernetesCluster
 from topolane.kubernetes.fit import held
-from topolane.kubernetes.objects import GPUS, ONE, Node, Pod, when
+from topolane.kubernetes.objects import GPUS, ONE, KubernetesNode, Pod, when
 from topolane.units import plural
 
 JOBS = "/apis/batch/v1/jobs"
@@ -32,7 +32,7 @@ class JobRecord:
     """How many run at a time."""
 
 
-def job_records(cluster: Cluster) -> dict[str, JobRecord]:
+def job_records(cluster: KubernetesCluster) -> dict[str, JobRecord]:
     """The Jobs of a cluster by NAMESPACE/NAME."""
     # A Job that cannot be read has no limit here: its pods are problems of their own.
     return dict(untrusted.each(_job_record, cluster.items(JOBS), "Job", []))
@@ -50,7 +50,7 @@ def _job_record(item: Mapping[str, Any]) -> tuple[str, JobRecord]:
 
 
 @dataclasses.dataclass
-class Workload:
+class ExportedWorkload:
     """Jobs that ran, a row each, and what is not among them."""
 
     rows: list[list[Any]] = dataclasses.field(default_factory=list)
@@ -82,12 +82,12 @@ class Workload:
 def workload(
     pods: Sequence[Pod],
     records: Mapping[str, JobRecord],
-    nodes: Mapping[str, Node],
+    nodes: Mapping[str, KubernetesNode],
     machine: Machine,
     now: float,
-) -> Workload:
+) -> ExportedWorkload:
     """The jobs among pods that ran to their end, or run now."""
-    found = Workload()
+    found = ExportedWorkload()
     groups: dict[str, list[Pod]] = defaultdict(list)
     for pod in pods:
         if pod.key is None:
@@ -129,10 +129,10 @@ def _unfinished(job: Sequence[Pod]) -> str | None:
 
 
 def _add(
-    found: Workload,
+    found: ExportedWorkload,
     job: Sequence[Pod],
     records: Mapping[str, JobRecord],
-    nodes: Mapping[str, Node],
+    nodes: Mapping[str, KubernetesNode],
     machine: Machine,
 ) -> None:
     record = records.get(job[0].job or "")
@@ -150,7 +150,7 @@ def _add(
     found.rows.append([submit, run, len(hosts), walltime, cores, memory, gpus or "", start, listed])
 
 
-def of_each_node(job: Sequence[Pod], nodes: Mapping[str, Node]) -> list[tuple[int, int, int]]:
+def of_each_node(job: Sequence[Pod], nodes: Mapping[str, KubernetesNode]) -> list[tuple[int, int, int]]:
     """Cores, bytes and GPUs that a job takes of its nodes: one row if of all the same, else the most in front."""
     rows = set()
     for host, asks in held([dataclasses.replace(pod, phase="Running") for pod in job]).items():

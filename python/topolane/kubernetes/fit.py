@@ -7,7 +7,7 @@ from typing import Any
 
 from topolane._engine import Machine
 from topolane.cluster.hypothetical import NodeSlots
-from topolane.kubernetes.objects import Amounts, Json, Node, Pod
+from topolane.kubernetes.objects import Amounts, Json, KubernetesNode, Pod
 
 HOLDS_OFF = ("NoSchedule", "NoExecute")
 HOSTNAME = "kubernetes.io/hostname"
@@ -36,7 +36,7 @@ def fits(asks: Amounts, has: Amounts, taken: Amounts, most: int) -> int:
     return count
 
 
-def may_use(pod: Pod, node: Node) -> bool:
+def may_use(pod: Pod, node: KubernetesNode) -> bool:
     """Whether a node in service may take a pod: by its taints, the pod's selector and its required affinity."""
     spec, labels = pod.spec, {HOSTNAME: node.name, **node.labels}
     if any(labels.get(key) != value for key, value in (spec.get("nodeSelector") or {}).items()):
@@ -102,7 +102,9 @@ def holds(expression: Json, labels: Mapping[str, str]) -> bool:
     return number > limit if operator == "Gt" else number < limit if operator == "Lt" else False
 
 
-def slots(machine: Machine, nodes: Mapping[str, Node], pods: Sequence[Pod], pod: Pod, most: int) -> NodeSlots:
+def slots(
+    machine: Machine, nodes: Mapping[str, KubernetesNode], pods: Sequence[Pod], pod: Pod, most: int
+) -> NodeSlots:
     """The slots for up to `most` pods like one. pods: all of the cluster."""
     taken = held(pods)
     free, room = [0] * machine.nodes, [0] * machine.nodes

@@ -15,7 +15,7 @@ SETTLED = 5.0
 
 
 @dataclasses.dataclass(frozen=True)
-class Started:
+class GroupStarted:
     """A job has nodes for all its pods. Times in seconds since 1970."""
 
     number: int
@@ -31,7 +31,7 @@ class Started:
 
 
 @dataclasses.dataclass(frozen=True)
-class Ended:
+class GroupEnded:
     """A job holds its nodes no longer."""
 
     number: int
@@ -40,21 +40,21 @@ class Ended:
 
 
 @dataclasses.dataclass(frozen=True)
-class Stay:
+class PlacedGroup:
     """A job that holds nodes."""
 
     number: int
     start: float
 
 
-class History:
+class GroupHistory:
     """Compares each look with what was known. stays: of the jobs that held nodes at the last one, by name. since: when
     the first look was, if this goes on from a log. Jobs that had ended by then are not in the log.
     """
 
     def __init__(
         self,
-        stays: Mapping[str, Stay] | None = None,
+        stays: Mapping[str, PlacedGroup] | None = None,
         over: Mapping[str, float] | None = None,
         since: float = 0.0,
     ) -> None:
@@ -66,7 +66,7 @@ class History:
 
     def follow(
         self, pods: Sequence[Pod], records: Mapping[str, JobRecord], now: float, last: int = 0
-    ) -> list[Started | Ended]:
+    ) -> list[GroupStarted | GroupEnded]:
         """What happened, in order. last: the highest number that was given before."""
         self._last = max(self._last, last)
         groups: dict[str, list[Pod]] = defaultdict(list)
@@ -75,7 +75,7 @@ class History:
                 groups[pod.key].append(pod)
         _rename(self._here, groups)
         _rename(self._over, groups)
-        found: list[Started | Ended] = []
+        found: list[GroupStarted | GroupEnded] = []
         for name, stay in list(self._here.items()):
             mine = [pod for pod in groups.get(name, []) if pod.created <= stay.start]
             if not any(pod.holds_node for pod in mine):
@@ -83,17 +83,17 @@ class History:
                 self._over[name] = stay.start
                 ends = [pod.ended for pod in mine if pod.ended is not None]
                 gone = not mine or len(ends) < len(mine)
-                found.append(Ended(stay.number, max(now if gone else max(ends), stay.start)))
+                found.append(GroupEnded(stay.number, max(now if gone else max(ends), stay.start)))
         for name, members in groups.items():
             if name not in self._here:
                 found += self._new(name, members, records, now)
         self._over = {name: start for name, start in self._over.items() if name in groups}
         self._is_first = False
-        return sorted(found, key=lambda event: (event.at, isinstance(event, Started), event.number))
+        return sorted(found, key=lambda event: (event.at, isinstance(event, GroupStarted), event.number))
 
     def _new(
         self, name: str, members: Sequence[Pod], records: Mapping[str, JobRecord], now: float
-    ) -> list[Started | Ended]:
+    ) -> list[GroupStarted | GroupEnded]:
         pods = [pod for pod in members if pod.created > self._over.get(name, 0.0) and not pod.is_gated]
         kept = [pod for pod in pods if pod.is_alive] or [pod for pod in pods if pod.phase == "Succeeded"]
         if not kept or not all(pod.node for pod in kept):
@@ -111,8 +111,8 @@ class History:
         self._last += 1
         submit = min(pod.created for pod in kept)
         walltime = record.limit if record else None
-        found: list[Started | Ended] = [
-            Started(
+        found: list[GroupStarted | GroupEnded] = [
+            GroupStarted(
                 self._last,
                 name.partition("#")[0],
                 tuple(kept),
@@ -123,12 +123,12 @@ class History:
             )
         ]
         if alive:
-            self._here[name] = Stay(self._last, start)
+            self._here[name] = PlacedGroup(self._last, start)
             return found
         self._over[name] = start
         return [
             *found,
-            Ended(self._last, max(start, ended)),
+            GroupEnded(self._last, max(start, ended)),
         ]
 
 

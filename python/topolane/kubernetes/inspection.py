@@ -11,11 +11,11 @@ from functools import cached_property
 from topolane import texts, untrusted
 from topolane._engine import InputError, Machine
 from topolane.cluster.allocation import Allocation
-from topolane.kubernetes.client import Cluster, NotFoundError
+from topolane.kubernetes.client import KubernetesCluster, NotFoundError
 from topolane.kubernetes.machine import NODES, machine
-from topolane.kubernetes.objects import BANDWIDTH, POLICY, UNPLACED, Node, Placement, Pod, when
+from topolane.kubernetes.objects import BANDWIDTH, POLICY, UNPLACED, BoundPlacement, KubernetesNode, Pod, when
 from topolane.kubernetes.proofs import Proofs, proofs
-from topolane.kubernetes.settings import Settings, settings
+from topolane.kubernetes.settings import SchedulerSettings, settings
 
 PODS = "/api/v1/pods"
 MOST_NAMED = 3
@@ -32,7 +32,7 @@ class Where:
 
 
 @dataclasses.dataclass(frozen=True)
-class Group:
+class PodGroup:
     """Pods that are placed together."""
 
     name: str
@@ -40,7 +40,7 @@ class Group:
     number: int
     pods: tuple[Pod, ...]
     """Those that have not ended, in rank order."""
-    placement: Placement | None = None
+    placement: BoundPlacement | None = None
     """What the scheduler wrote last on one of its pods; None if nothing proves that it did."""
     is_proved: bool = False
     """Whether that is so of all pods that have a node. If not, it is not known which links are the group's."""
@@ -104,13 +104,13 @@ class Lease:
 
 
 @dataclasses.dataclass(frozen=True)
-class Inspection:
+class KubernetesInspection:
     """A cluster at one moment. What could not be read is None, and a sentence in `problems` says why."""
 
     time: float
     server: str
-    settings: Settings
-    nodes: dict[str, Node]
+    settings: SchedulerSettings
+    nodes: dict[str, KubernetesNode]
     pods: tuple[Pod, ...]
     machine: Machine | None
     lease: Lease | None
@@ -118,7 +118,7 @@ class Inspection:
     proofs: Proofs = dataclasses.field(default_factory=Proofs)
 
     @cached_property
-    def groups(self) -> dict[str, Group]:
+    def groups(self) -> dict[str, PodGroup]:
         """The groups of topolane-scheduler whose pods have not all ended, by name."""
         return groups_of(
             [pod for pod in self.pods if pod.is_grouped and pod.scheduler == self.settings.scheduler],
@@ -126,7 +126,7 @@ class Inspection:
             self.pods,
         )
 
-    def named(self, name: str) -> list[Group]:
+    def named(self, name: str) -> list[PodGroup]:
         """The groups that a user may mean by a name."""
         exact = self.groups.get(name)
         return [exact] if exact else [group for group in self.groups.values() if group.short == name]
@@ -195,7 +195,7 @@ class Inspection:
             )
         }
 
-    def policy(self, group: Group) -> tuple[str, str]:
+    def policy(self, group: PodGroup) -> tuple[str, str]:
         """The policy of a group, and what gives it."""
         if group.placement is not None:
             return group.placement.policy, "its placement says so"
@@ -206,7 +206,7 @@ class Inspection:
 
 def groups_of(
     pods: Sequence[Pod], proved: Proofs | None = None, among: Sequence[Pod] | None = None
-) -> dict[str, Group]:
+) -> dict[str, PodGroup]:
     """The groups of pods that have not ended, by name, those that came first in front.
 
     among: all pods of the cluster, by which a name is one group's alone or not.
@@ -238,7 +238,7 @@ def _names(keys: set[str]) -> dict[str, str]:
     return names
 
 
-def _group(name: str, number: int, pods: Sequence[Pod], proved: Proofs) -> Group:
+def _group(name: str, number: int, pods: Sequence[Pod], proved: Proofs) -> PodGroup:
     """A group with what is proved of it: of several placements that of the highest revision."""
     said = {pod.uid: proved.placement(pod) for pod in pods}
     known = [placement for placement in said.values() if placement is not None]
@@ -250,7 +250,7 @@ def _group(name: str, number: int, pods: Sequence[Pod], proved: Proofs) -> Group
         rank = pod.rank if placement is None else placement.rank
         return (1 << 62 if rank is None else rank), pod.created, pod.name
 
-    return Group(name, number, tuple(sorted(pods, key=order)), last, is_proved)
+    return PodGroup(name, number, tuple(sorted(pods, key=order)), last, is_proved)
 
 
 def on_machine(hosts: Sequence[str], machine: Machine | None) -> list[int]:
@@ -259,12 +259,12 @@ def on_machine(hosts: Sequence[str], machine: Machine | None) -> list[int]:
     return sorted(node for node in found if node is not None)
 
 
-def inspect(cluster: Cluster, where: Where) -> Inspection:
+def inspect(cluster: KubernetesCluster, where: Where) -> KubernetesInspection:
     """Reads a cluster. Raises ClusterError if it does not answer, and InputError for what the user named and is not there."""
     known = settings(cluster, where.config_map)
     problems: list[str] = []
     items = cluster.items(NODES)
-    nodes = {node.name: node for node in untrusted.each(Node.of, items, "node", problems)}
+    nodes = {node.name: node for node in untrusted.each(KubernetesNode.of, items, "node", problems)}
     pods = tuple(untrusted.each(Pod.of, cluster.items(PODS), "pod", problems))
     made = None
     try:
@@ -275,14 +275,14 @@ def inspect(cluster: Cluster, where: Where) -> Inspection:
         problems.append(f"The machine is not known: {texts.sentence(str(error))}.")
     lease = _lease(cluster, known.lease, problems) if known.lease else None
     proved = proofs(cluster, known.keys)
-    look = Inspection(
+    look = KubernetesInspection(
         time.time(), cluster.server, known, nodes, proved.bound(pods), made, lease, tuple(problems), proved
     )
     untrusted.add(problems, "The links that a group says it owns do not count", look.contested)
     return dataclasses.replace(look, problems=(*problems, *_unproved(look)))
 
 
-def _unproved(look: Inspection) -> Iterator[str]:
+def _unproved(look: KubernetesInspection) -> Iterator[str]:
     """What is not known because nothing proves it, in a sentence."""
     doubtful = [group.name for group in look.groups.values() if group.placed and not group.is_proved]
     if not doubtful:
@@ -295,7 +295,7 @@ def _unproved(look: Inspection) -> Iterator[str]:
     )
 
 
-def _lease(cluster: Cluster, name: str, problems: list[str]) -> Lease | None:
+def _lease(cluster: KubernetesCluster, name: str, problems: list[str]) -> Lease | None:
     space, _, short = name.partition("/")
     try:
         spec = (

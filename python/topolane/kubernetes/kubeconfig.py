@@ -22,7 +22,7 @@ LONGEST_LOGIN = 60.0
 """Seconds that a program which gives credentials may take."""
 
 
-class Login:
+class UserCredentials:
     """The credentials of a user: what goes into the header Authorization."""
 
     def __init__(
@@ -40,16 +40,16 @@ class Login:
 
 
 @dataclasses.dataclass(frozen=True)
-class Access:
+class ApiServerAccess:
     """An API server, and how to reach it."""
 
     server: str
     tls: ssl.SSLContext
-    login: Login
+    login: UserCredentials
     proxy: str | None = None
 
 
-def access(path: str | None = None, context: str | None = None) -> Access:
+def access(path: str | None = None, context: str | None = None) -> ApiServerAccess:
     """The API server that a kubeconfig names: `path`, or else KUBECONFIG, or ~/.kube/config; or that of the pod in which this runs.
 
     Raises InputError if there is none or it cannot be read.
@@ -76,14 +76,14 @@ def _usual_paths() -> list[str]:
     return [str(usual)] if usual.exists() else []
 
 
-def _of_pod() -> Access:
+def _of_pod() -> ApiServerAccess:
     host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ.get("KUBERNETES_SERVICE_PORT", "443")
     try:
         tls = ssl.create_default_context(cafile=str(SERVICE_ACCOUNT / "ca.crt"))
     except (OSError, ssl.SSLError) as error:
         raise InputError(f"{SERVICE_ACCOUNT / 'ca.crt'}: cannot be used: {error}") from error
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
-    return Access(server, tls, Login(file=SERVICE_ACCOUNT / "token"))
+    return ApiServerAccess(server, tls, UserCredentials(file=SERVICE_ACCOUNT / "token"))
 
 
 def _read(path: str) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def _check(entry: Any, where: str) -> None:
         raise InputError(f"{where} is not a mapping")
 
 
-def _made(files: list[tuple[Path, dict[str, Any]]], cluster_name: str, user_name: Any) -> Access:
+def _made(files: list[tuple[Path, dict[str, Any]]], cluster_name: str, user_name: Any) -> ApiServerAccess:
     path, cluster = _named(files, "cluster", cluster_name)
     where = f"{path}: cluster {texts.shown(cluster_name)}"
     _check(cluster, where)
@@ -134,13 +134,13 @@ def _made(files: list[tuple[Path, dict[str, Any]]], cluster_name: str, user_name
     if not isinstance(server, str) or not server.startswith(("https://", "http://")):
         raise InputError(f"{where}: server is http(s)://HOST:PORT, not {texts.shown(str(server))}")
     tls = _tls(cluster, where, path.parent)
-    login = Login()
+    login = UserCredentials()
     if user_name:
         user_path, user = _named(files, "user", str(user_name))
         said = f"{user_path}: user {texts.shown(str(user_name))}"
         _check(user, said)
         login = _login(user, tls, said, user_path.parent)
-    return Access(server.rstrip("/"), tls, login, cluster.get("proxy-url"))
+    return ApiServerAccess(server.rstrip("/"), tls, login, cluster.get("proxy-url"))
 
 
 def _tls(cluster: Mapping[str, Any], where: str, home: Path) -> ssl.SSLContext:
@@ -166,29 +166,29 @@ def _data(entry: Mapping[str, Any], key: str, where: str, home: Path) -> bytes |
     return bytes(texts.read_bytes(home / str(file), texts.SMALL)) if file else None
 
 
-def _login(user: Mapping[str, Any], tls: ssl.SSLContext, where: str, home: Path) -> Login:
+def _login(user: Mapping[str, Any], tls: ssl.SSLContext, where: str, home: Path) -> UserCredentials:
     certificate, key = _data(user, "client-certificate", where, home), _data(user, "client-key", where, home)
     if certificate and key:
         _load(tls, certificate, key, where)
     if user.get("token"):
-        return Login(token=str(user["token"]))
+        return UserCredentials(token=str(user["token"]))
     if user.get("tokenFile"):
-        return Login(file=home / str(user["tokenFile"]))
+        return UserCredentials(file=home / str(user["tokenFile"]))
     if user.get("username"):
         pair = f"{user['username']}:{user.get('password', '')}".encode()
-        return Login(token=f"Basic {base64.b64encode(pair).decode()}")
+        return UserCredentials(token=f"Basic {base64.b64encode(pair).decode()}")
     if user.get("exec"):
         return _from_program({**user["exec"], "where": where}, tls, where)
     if user.get("auth-provider"):
         raise InputError(f"{where}: auth-provider is not supported: use exec, which replaced it")
-    return Login()
+    return UserCredentials()
 
 
-def _from_program(command: Mapping[str, Any], tls: ssl.SSLContext, where: str) -> Login:
+def _from_program(command: Mapping[str, Any], tls: ssl.SSLContext, where: str) -> UserCredentials:
     said = run(command)
     if said.get("clientCertificateData") and said.get("clientKeyData"):
         _load(tls, said["clientCertificateData"].encode(), said["clientKeyData"].encode(), where)
-    return Login(token=str(said.get("token", "")), command=command)
+    return UserCredentials(token=str(said.get("token", "")), command=command)
 
 
 def _load(tls: ssl.SSLContext, certificate: bytes, key: bytes, where: str) -> None:

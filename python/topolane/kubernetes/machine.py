@@ -9,13 +9,13 @@ from typing import Any
 from topolane import sources
 from topolane._engine import InputError, Machine
 from topolane.kubernetes.objects import quantity
-from topolane.kubernetes.settings import Settings
+from topolane.kubernetes.settings import SchedulerSettings
 
 NODES = "/api/v1/nodes"
 
 
 def machine(
-    file: str | None, labels: Sequence[str], known: Settings, nodes: Sequence[dict[str, Any]]
+    file: str | None, labels: Sequence[str], known: SchedulerSettings, nodes: Sequence[dict[str, Any]]
 ) -> Machine:
     """The machine: that of `file`, of nodes by these keys of labels, or as the scheduler's settings say.
 

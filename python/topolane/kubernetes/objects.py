@@ -88,7 +88,7 @@ def when(text: Any) -> float | None:
 
 
 @dataclasses.dataclass(frozen=True)
-class Node:
+class KubernetesNode:
     """A node."""
 
     name: str
@@ -100,11 +100,11 @@ class Node:
     is_cordoned: bool
 
     @staticmethod
-    def of(item: Json) -> Node:
+    def of(item: Json) -> KubernetesNode:
         """A node of the API."""
         meta, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
         conditions = {one["type"]: one["status"] for one in status.get("conditions") or []}
-        return Node(
+        return KubernetesNode(
             meta["name"],
             meta.get("labels") or {},
             _amounts(status.get("allocatable")),
@@ -120,7 +120,7 @@ class Node:
 
 
 @dataclasses.dataclass(frozen=True)
-class Placement:
+class BoundPlacement:
     """What topolane-scheduler wrote on a pod when it bound it. Users of the namespace can write it too: see `proofs`."""
 
     policy: str
@@ -137,7 +137,7 @@ class Placement:
     """Whether no other group may use links that it may use."""
 
     @staticmethod
-    def of(text: str) -> Placement:
+    def of(text: str) -> BoundPlacement:
         """The placement in an annotation. Raises ValueError with what is wrong with it."""
         said = untrusted.table(text, LONGEST_NOTES)
         links, nodes, isolated = said.get("links") or [], said.get("nodes") or [], said.get("isolated", False)
@@ -148,7 +148,7 @@ class Placement:
         if type(isolated) is not bool:
             raise ValueError("isolated is neither true nor false")
         policy = untrusted.word(said.get("policy"), "policy")
-        return Placement(
+        return BoundPlacement(
             policy,
             untrusted.whole(said.get("rank", 0), "rank", 0, LARGEST_GROUP),
             tuple(nodes),

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 
 from topolane import texts
 from topolane._engine import InputError
-from topolane.kubernetes.client import Cluster
-from topolane.kubernetes.objects import LONGEST_NOTES, PLACEMENT, Placement, Pod
+from topolane.kubernetes.client import KubernetesCluster
+from topolane.kubernetes.objects import LONGEST_NOTES, PLACEMENT, BoundPlacement, Pod
 
 PROOF = "topolane.io/placement-proof"
 STARTS = "topolane.io/placement/v1"
@@ -43,7 +43,7 @@ class Proofs:
     key: bytes | None = None
     why: str | None = None
     """Why there is no key: a sentence."""
-    _read: dict[tuple[str, str, str], Placement | None] = dataclasses.field(
+    _read: dict[tuple[str, str, str], BoundPlacement | None] = dataclasses.field(
         default_factory=dict, repr=False, compare=False
     )
 
@@ -67,7 +67,7 @@ class Proofs:
             return pod
         return dataclasses.replace(pod, key=key, group=key.partition("#")[0], is_grouped=True)
 
-    def placement(self, pod: Pod) -> Placement | None:
+    def placement(self, pod: Pod) -> BoundPlacement | None:
         """What the scheduler wrote on a pod that it bound; None if it has nothing that is proved."""
         note = pod.notes.get(PLACEMENT, "")
         which = (pod.uid, note, pod.notes.get(PROOF, ""))
@@ -76,7 +76,7 @@ class Proofs:
         found = None
         if pod.node and self.group(pod) is not None:
             with contextlib.suppress(ValueError):
-                said = Placement.of(note)
+                said = BoundPlacement.of(note)
                 found = said if said.nodes[said.rank : said.rank + 1] == (pod.node,) else None
         if len(self._read) >= SEEN:
             self._read.clear()
@@ -84,7 +84,7 @@ class Proofs:
         return found
 
 
-def proofs(cluster: Cluster, places: Sequence[str]) -> Proofs:
+def proofs(cluster: KubernetesCluster, places: Sequence[str]) -> Proofs:
     """The key in the first of these Secrets, NAMESPACE/NAME, that is there, if the user may read it."""
     found = Proofs()
     for place in places:
@@ -95,7 +95,7 @@ def proofs(cluster: Cluster, places: Sequence[str]) -> Proofs:
     return found
 
 
-def _proofs(cluster: Cluster, place: str) -> Proofs:
+def _proofs(cluster: KubernetesCluster, place: str) -> Proofs:
     space, _, name = place.partition("/")
     try:
         data = cluster.get(f"/api/v1/namespaces/{space}/secrets/{name}").get("data") or {}

@@ -18,8 +18,8 @@ from topolane.cluster.applying import Applying
 from topolane.cluster.room_files import BEGIN, DONE, NotAppliedError, RoomJournal
 from topolane.kubernetes import room_plan
 from topolane.kubernetes.budgets import budgets
-from topolane.kubernetes.client import BudgetError, Cluster, ConflictError, NotFoundError
-from topolane.kubernetes.inspection import Group, Inspection, Where, inspect
+from topolane.kubernetes.client import BudgetError, ConflictError, KubernetesCluster, NotFoundError
+from topolane.kubernetes.inspection import KubernetesInspection, PodGroup, Where, inspect
 from topolane.kubernetes.objects import Pod
 from topolane.kubernetes.room_holds import (
     EVICTED,
@@ -32,7 +32,7 @@ from topolane.kubernetes.room_holds import (
     tolerate,
     tolerates,
 )
-from topolane.kubernetes.room_plan import Evicted, RoomPlan
+from topolane.kubernetes.room_plan import Evicted, EvictionPlan
 from topolane.kubernetes.waiting import wait_reason
 from topolane.units import plural
 
@@ -44,11 +44,11 @@ LISTED = 5
 class ClusterHost(NamedTuple):
     """The cluster of a plan, and where to look in it."""
 
-    cluster: Cluster
+    cluster: KubernetesCluster
     where: Where
 
 
-class RoomApplying(Applying[RoomPlan, ClusterHost, Inspection, Group]):
+class EvictionApplying(Applying[EvictionPlan, ClusterHost, KubernetesInspection, PodGroup]):
     """Carries out a plan that makes room. It waits for pods to go, and for the group to be placed."""
 
     COMMAND = "topolane k8s apply"
@@ -57,7 +57,7 @@ class RoomApplying(Applying[RoomPlan, ClusterHost, Inspection, Group]):
 
     def __init__(
         self,
-        plan: RoomPlan,
+        plan: EvictionPlan,
         journal: RoomJournal,
         host: ClusterHost,
         seconds: float,
@@ -70,21 +70,21 @@ class RoomApplying(Applying[RoomPlan, ClusterHost, Inspection, Group]):
         self.blocked: dict[str, str] = {}
         """Why pods could not be evicted, by their names."""
 
-    def look(self) -> Inspection:
+    def look(self) -> KubernetesInspection:
         """The cluster now."""
         return inspect(*self.host)
 
-    def found(self, look: Inspection) -> Group | None:
+    def found(self, look: KubernetesInspection) -> PodGroup | None:
         """The group that the plan is for. One of the same name none of whose pods were there is another one."""
         group = look.groups.get(self.plan.group)
         known = group is not None and any(pod.uid in self.plan.pods for pod in group.pods)
         return group if known else None
 
-    def waits(self, look: Inspection, found: Group) -> bool:
+    def waits(self, look: KubernetesInspection, found: PodGroup) -> bool:
         """Whether some of its pods have no node."""
         return len(found.placed) < self.plan.size
 
-    def changed(self, look: Inspection) -> Iterator[str]:
+    def changed(self, look: KubernetesInspection) -> Iterator[str]:
         """What is no longer as the plan says."""
         plan, group = self.plan, self.found(look)
         if group is None or group.placed or len(group.pods) < plan.size:
@@ -100,11 +100,11 @@ class RoomApplying(Applying[RoomPlan, ClusterHost, Inspection, Group]):
             if (count := budget.counts(gone)) > budget.allowed:
                 yield f"disruption budget {budget.name} allows {budget.allowed} of {count} evictions"
 
-    def lost(self, look: Inspection) -> str | None:
+    def lost(self, look: KubernetesInspection) -> str | None:
         """Why the policy has no place on the nodes of the plan."""
         return room_plan.still_places(look, self.plan)
 
-    def hold(self, look: Inspection, found: Group) -> None:
+    def hold(self, look: KubernetesInspection, found: PodGroup) -> None:
         """Keeps the nodes by taints, which its pods tolerate."""
         self._tolerate(found)
         if self.are_kept:
@@ -125,13 +125,13 @@ class RoomApplying(Applying[RoomPlan, ClusterHost, Inspection, Group]):
             )
             self.tell(f"{plural(len(self.plan.nodes), 'node')} are kept for {self.plan.group}{closed}.")
 
-    def _tolerate(self, group: Group) -> None:
+    def _tolerate(self, group: PodGroup) -> None:
         self.journal.write(TOLERATE)
         for pod in group.pods:
             if not pod.node and not tolerates(pod, self.plan.group):
                 tolerate(self.cluster, pod, self.plan.group)
 
-    def disturb(self, look: Inspection, found: Group) -> bool:
+    def disturb(self, look: KubernetesInspection, found: PodGroup) -> bool:
         """Evicts what is still there. A group some of whose pods have nodes is being bound: it needs nothing more."""
         if found.placed:
             return False
@@ -170,7 +170,7 @@ class RoomApplying(Applying[RoomPlan, ClusterHost, Inspection, Group]):
         self.blocked.pop(name, None)
         return True
 
-    def too_late(self, look: Inspection, found: Group) -> str:
+    def too_late(self, look: KubernetesInspection, found: PodGroup) -> str:
         """Nothing is kept for the group any longer."""
         there = {pod.uid for pod in look.pods if pod.is_alive}
         pods = () if found.placed else (pod for each in self.plan.evicted for pod in each.pods)
@@ -204,7 +204,7 @@ class RoomApplying(Applying[RoomPlan, ClusterHost, Inspection, Group]):
             release(self.cluster, name, plan.group)
         self.tell(f"{plural(len(kept), 'node')} are open again.")
 
-    def outcome(self, found: Group | None) -> Iterator[str]:
+    def outcome(self, found: PodGroup | None) -> Iterator[str]:
         """Where the group runs."""
         if found is None:
             raise NotAppliedError(
@@ -213,7 +213,7 @@ class RoomApplying(Applying[RoomPlan, ClusterHost, Inspection, Group]):
         yield _where(found, self.plan)
 
 
-def _identities(look: Inspection, name: str) -> set[str]:
+def _identities(look: KubernetesInspection, name: str) -> set[str]:
     """The pods of a group that have nodes and are not being deleted."""
     group = look.groups.get(name)
     return {pod.uid for pod in group.placed if not pod.is_ending} if group is not None else set()
@@ -225,7 +225,7 @@ def _sentence(each: Evicted) -> str:
     return f"Pod {each.name} is evicted."
 
 
-def _where(group: Group, plan: RoomPlan) -> str:
+def _where(group: PodGroup, plan: EvictionPlan) -> str:
     """Where the group runs, and whether that is where the plan says."""
     others = sorted(set(group.hosts) - set(plan.nodes))
     if not others:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from topolane.kubernetes.client import Cluster, ConflictError, NotFoundError
+from topolane.kubernetes.client import ConflictError, KubernetesCluster, NotFoundError
 from topolane.kubernetes.machine import NODES
-from topolane.kubernetes.objects import Node, Pod
+from topolane.kubernetes.objects import KubernetesNode, Pod
 
 ROOM, LINKS = "topolane.io/room-for", "topolane.io/links-for"
 """Keys of taints: of nodes that a group gets, and of nodes that stay closed until it runs."""
@@ -33,17 +33,17 @@ def taint(key: str, group: str) -> dict[str, str]:
     return {"key": key, "value": value_of(group), "effect": "NoSchedule"}
 
 
-def is_held(node: Node, key: str, group: str) -> bool:
+def is_held(node: KubernetesNode, key: str, group: str) -> bool:
     """Whether a node is kept for a group."""
     return any((one.get("key"), one.get("value")) == (key, value_of(group)) for one in node.taints)
 
 
-def hold(cluster: Cluster, name: str, key: str, group: str) -> None:
+def hold(cluster: KubernetesCluster, name: str, key: str, group: str) -> None:
     """Keeps a node for a group. Raises ClusterError."""
     _change(cluster, f"{NODES}/{name}", "taints", taint(key, group), is_wanted=True)
 
 
-def release(cluster: Cluster, name: str, group: str) -> None:
+def release(cluster: KubernetesCluster, name: str, group: str) -> None:
     """Keeps a node for the group no longer. A node that is gone is passed over. Raises ClusterError."""
     for key in (ROOM, LINKS):
         try:
@@ -60,7 +60,7 @@ def tolerates(pod: Pod, group: str) -> bool:
     )
 
 
-def tolerate(cluster: Cluster, pod: Pod, group: str) -> None:
+def tolerate(cluster: KubernetesCluster, pod: Pod, group: str) -> None:
     """Lets a pod use the nodes that are kept for a group. Kubernetes has no way to take that back. Raises ClusterError."""
     wanted = {"key": ROOM, "operator": "Equal", "value": value_of(group), "effect": "NoSchedule"}
     try:
@@ -69,7 +69,7 @@ def tolerate(cluster: Cluster, pod: Pod, group: str) -> None:
         return
 
 
-def mark(cluster: Cluster, pod: Pod, group: str | None) -> None:
+def mark(cluster: KubernetesCluster, pod: Pod, group: str | None) -> None:
     """Notes on a pod that it goes for a group, or for none. A pod that is gone is passed over. Raises ClusterError."""
     body = {"metadata": {"uid": pod.uid, "annotations": {EVICTED: group}}}
     try:
@@ -78,7 +78,7 @@ def mark(cluster: Cluster, pod: Pod, group: str | None) -> None:
         return
 
 
-def _change(cluster: Cluster, path: str, field: str, row: dict[str, Any], is_wanted: bool) -> None:
+def _change(cluster: KubernetesCluster, path: str, field: str, row: dict[str, Any], is_wanted: bool) -> None:
     """Adds a row to a list in the spec of an object, or takes it away."""
     for attempt in range(1, ATTEMPTS + 1):
         found = cluster.get(path)

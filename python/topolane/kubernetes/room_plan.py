@@ -22,8 +22,8 @@ from topolane.cluster.room_files import NoPlanError
 from topolane.kubernetes.budgets import Budget
 from topolane.kubernetes.explain import unknown
 from topolane.kubernetes.fit import fits, held, ignored, may_use, slots
-from topolane.kubernetes.inspection import Group, Inspection
-from topolane.kubernetes.objects import SIZE, Amounts, Node, Pod
+from topolane.kubernetes.inspection import KubernetesInspection, PodGroup
+from topolane.kubernetes.objects import SIZE, Amounts, KubernetesNode, Pod
 from topolane.kubernetes.status import liveness
 from topolane.kubernetes.view import view
 from topolane.policy import isolates
@@ -73,7 +73,7 @@ class Evicted:
 
 
 @dataclasses.dataclass(frozen=True)
-class RoomPlan:
+class EvictionPlan:
     """What makes room for a group. Costs in node-hours: the largest share of its node that a pod asks for, times hours."""
 
     FORMAT: ClassVar = "topolane-kubernetes-room-plan"
@@ -101,7 +101,7 @@ class RoomPlan:
 
 
 @dataclasses.dataclass(frozen=True)
-class Untouchable:
+class ProtectedPods:
     """Which pods the operator wants to stay."""
 
     named: frozenset[tuple[str, str]] = frozenset()
@@ -114,7 +114,7 @@ class Untouchable:
     @classmethod
     def of(
         cls, words: Sequence[str], any_priority: bool = False, without_controller: bool = False
-    ) -> Untouchable:
+    ) -> ProtectedPods:
         """Of words such as `namespace=prod`. Raises InputError."""
         return cls(room_files.named(words, KINDS), any_priority, without_controller)
 
@@ -152,7 +152,7 @@ class Unit:
         """What of a higher one goes only if others are not enough: its highest priority, and of one priority groups."""
         return max(pod.priority for pod in self.pods), self.group is not None
 
-    def cost(self, look: Inspection) -> float:
+    def cost(self, look: KubernetesInspection) -> float:
         """What its eviction costs, node-seconds."""
         return sum(
             share_of(pod, look.nodes.get(pod.node)) * max(look.time - (pod.placed or look.time), 0.0)
@@ -160,7 +160,7 @@ class Unit:
         )
 
 
-def share_of(pod: Pod, node: Node | None) -> float:
+def share_of(pod: Pod, node: KubernetesNode | None) -> float:
     """The largest share of a node that a pod asks for, of any resource."""
     if node is None:
         return 1.0
@@ -170,7 +170,7 @@ def share_of(pod: Pod, node: Node | None) -> float:
     return min(max(shares, default=0.0), 1.0)
 
 
-def units_of(look: Inspection, waiting: str) -> list[Unit]:
+def units_of(look: KubernetesInspection, waiting: str) -> list[Unit]:
     """All that has nodes besides the waiting group, without pods that are being deleted."""
     group_of = {pod.uid: name for name, group in look.groups.items() for pod in group.pods}
     groups: dict[str, list[Pod]] = defaultdict(list)
@@ -187,15 +187,15 @@ def units_of(look: Inspection, waiting: str) -> list[Unit]:
 
 
 def make_plan(
-    look: Inspection, budgets: Sequence[Budget], name: str, untouchable: Untouchable | None = None
-) -> RoomPlan:
+    look: KubernetesInspection, budgets: Sequence[Budget], name: str, untouchable: ProtectedPods | None = None
+) -> EvictionPlan:
     """The cheapest plan found for the waiting group NAMESPACE/NAME.
 
     Raises NoPlanError if there is none, InputError for a group that does not wait, and if no scheduler decides.
     """
     group, machine = waiting_group(look, name), _machine(look)
     policy = look.policy(group)[0]
-    present = _Present(look, machine, group, budgets, untouchable or Untouchable())
+    present = _Present(look, machine, group, budgets, untouchable or ProtectedPods())
     if len(present.eligible) < group.size:
         raise NoPlanError(
             f"there is no plan for {name}: it needs {plural(group.size, 'node')}, and may use {len(present.eligible)}{present.stay}"
@@ -208,7 +208,7 @@ def make_plan(
     nodes = sorted(found.decision.nodes)
     names = [machine.node_name(node) for node in nodes]
     closed = [machine.node_name(node) for node in _closed(machine, nodes, policy)]
-    plan = RoomPlan(
+    plan = EvictionPlan(
         group=name,
         pods=tuple(pod.uid for pod in group.pods),
         size=group.size,
@@ -226,7 +226,7 @@ def make_plan(
     return plan
 
 
-def waiting_group(look: Inspection, name: str) -> Group:
+def waiting_group(look: KubernetesInspection, name: str) -> PodGroup:
     """The waiting group of that name. Raises InputError if there is none, or if no plan can be made for such a group."""
     found = look.named(name)
     given = f"--room-for {texts.shown(name)}"
@@ -251,7 +251,7 @@ def waiting_group(look: Inspection, name: str) -> Group:
     return group
 
 
-def still_places(look: Inspection, plan: RoomPlan) -> str | None:
+def still_places(look: KubernetesInspection, plan: EvictionPlan) -> str | None:
     """Why the policy would not place the group on the nodes of the plan once its pods are gone; None if it would.
 
     The engine is asked as topolane-scheduler asks it, with the slots of these nodes.
@@ -272,7 +272,11 @@ def still_places(look: Inspection, plan: RoomPlan) -> str | None:
 
 
 def _asked(
-    look: Inspection, machine: Machine, policy: str, min_bandwidth: float, left: Collection[str] = ()
+    look: KubernetesInspection,
+    machine: Machine,
+    policy: str,
+    min_bandwidth: float,
+    left: Collection[str] = (),
 ) -> Hypothetical:
     """What a policy would do without these groups, and without those all of whose pods are being deleted."""
     gone = {
@@ -284,7 +288,7 @@ def _asked(
     return Hypothetical.of(machine, seen, policy, min_bandwidth, counts_slots=True, gone=gone)
 
 
-def _machine(look: Inspection) -> Machine:
+def _machine(look: KubernetesInspection) -> Machine:
     """The machine. Raises InputError if it is not known or if no scheduler decides."""
     alive = liveness(look)
     if alive.active is False:
@@ -314,11 +318,11 @@ class _Present:
 
     def __init__(
         self,
-        look: Inspection,
+        look: KubernetesInspection,
         machine: Machine,
-        group: Group,
+        group: PodGroup,
         budgets: Sequence[Budget],
-        untouchable: Untouchable,
+        untouchable: ProtectedPods,
     ) -> None:
         self._group, self._look, self._machine, self._budgets = group, look, machine, budgets
         self._priority = min(pod.priority for pod in group.pods)
@@ -347,7 +351,7 @@ class _Present:
         counted = ", ".join(f"{number} {reason}" for reason, number in sorted(self._why.items()))
         return f" ({sum(self._why.values())} groups and single pods must stay: {counted})"
 
-    def _reason(self, unit: Unit, untouchable: Untouchable) -> str | None:
+    def _reason(self, unit: Unit, untouchable: ProtectedPods) -> str | None:
         """Why a unit must stay."""
         for pod in unit.pods:
             if reason := untouchable.why(pod, self._priority):
@@ -455,10 +459,10 @@ def _limited(amount: int) -> int:
     return min(max(amount, -LIMIT), LIMIT)
 
 
-def read(path: Path) -> RoomPlan:
+def read(path: Path) -> EvictionPlan:
     """The plan in a file. Raises InputError."""
     source = str(path)
-    given = room_files.read(path, RoomPlan, "topolane k8s plan")
+    given = room_files.read(path, EvictionPlan, "topolane k8s plan")
     rows = given.get("evicted")
     for at, row in enumerate(rows if isinstance(rows, list) else ()):
         if isinstance(row, dict):
@@ -466,7 +470,7 @@ def read(path: Path) -> RoomPlan:
     given["evicted"] = room_files.rows_of(given, "evicted", Evicted, source)
     for name in ("pods", "nodes", "beside"):
         given[name] = room_files.words_of(given, name, source)
-    plan: RoomPlan = room_files.made(RoomPlan, given, source)
+    plan: EvictionPlan = room_files.made(EvictionPlan, given, source)
     pods = [pod for each in plan.evicted for pod in each.pods]
     for word in (plan.group, *(pod.name for pod in pods)):
         space, slash, name = word.partition("/")

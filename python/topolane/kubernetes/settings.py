@@ -7,7 +7,7 @@ from typing import Any
 
 from topolane import texts
 from topolane._engine import InputError
-from topolane.kubernetes.client import Cluster, ForbiddenError, NotFoundError
+from topolane.kubernetes.client import ForbiddenError, KubernetesCluster, NotFoundError
 
 PLUGIN = "Topolane"
 USUAL = "topolane/topolane-scheduler"
@@ -18,7 +18,7 @@ LABELS = ("kubernetes.io/hostname",)
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class SchedulerSettings:
     """What is read of a KubeSchedulerConfiguration."""
 
     source: str | None
@@ -37,7 +37,7 @@ class Settings:
     """NAMESPACE/NAME of the Secrets that may have the key that proves placements."""
 
 
-def settings(cluster: Cluster, config_map: str | None) -> Settings:
+def settings(cluster: KubernetesCluster, config_map: str | None) -> SchedulerSettings:
     """The settings in a ConfigMap, NAMESPACE/NAME. None: the usual one, or the defaults if there is none or
     the user may not read it.
     """
@@ -49,15 +49,15 @@ def settings(cluster: Cluster, config_map: str | None) -> Settings:
     except NotFoundError:
         if config_map is not None:
             raise InputError(f"--config {config_map}: there is no such ConfigMap") from None
-        return Settings(None)
+        return SchedulerSettings(None)
     except ForbiddenError:
         if config_map is not None:
             raise
-        return Settings(None)
+        return SchedulerSettings(None)
     return _read(f"ConfigMap {space}/{name}", found.get("data") or {})
 
 
-def _read(source: str, data: dict[str, str]) -> Settings:
+def _read(source: str, data: dict[str, str]) -> SchedulerSettings:
     import yaml
 
     for key, text in data.items():
@@ -70,14 +70,14 @@ def _read(source: str, data: dict[str, str]) -> Settings:
     raise InputError(f"{source}: holds no KubeSchedulerConfiguration")
 
 
-def _of(where: str, source: str, config: dict[str, Any], data: dict[str, str]) -> Settings:
+def _of(where: str, source: str, config: dict[str, Any], data: dict[str, str]) -> SchedulerSettings:
     try:
         for profile in config.get("profiles") or []:
             for plugin in profile.get("pluginConfig") or []:
                 if plugin.get("name") == PLUGIN:
                     given = plugin.get("args") or {}
                     file = str(given.get("machineFile") or "").rpartition("/")[2]
-                    return Settings(
+                    return SchedulerSettings(
                         source,
                         str(profile.get("schedulerName") or "default-scheduler"),
                         str(given.get("policy") or "isolated"),

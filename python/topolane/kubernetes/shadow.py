@@ -13,12 +13,12 @@ from topolane.cluster.hypothetical import Holder, Question
 from topolane.cluster.shadow import Ended, Look, Started
 from topolane.cluster.shadow_log import Past
 from topolane.kubernetes import history
-from topolane.kubernetes.client import Cluster, ClusterError
+from topolane.kubernetes.client import ClusterError, KubernetesCluster
 from topolane.kubernetes.export import JobRecord, job_records, of_each_node
 from topolane.kubernetes.fit import ignored, slots
 from topolane.kubernetes.inspection import PODS, on_machine
 from topolane.kubernetes.machine import NODES
-from topolane.kubernetes.objects import Node, Pod
+from topolane.kubernetes.objects import KubernetesNode, Pod
 from topolane.kubernetes.proofs import Proofs
 
 
@@ -36,7 +36,7 @@ class WatchedCluster:
 
     def __init__(
         self,
-        cluster: Cluster,
+        cluster: KubernetesCluster,
         machine: Machine,
         past: Past,
         *,
@@ -45,18 +45,19 @@ class WatchedCluster:
     ) -> None:
         self._cluster, self._machine, self._namespaces = cluster, machine, frozenset(namespaces)
         self._proofs, self._last = proved or Proofs(), past.last
-        self._history = history.History()
+        self._history = history.GroupHistory()
         if past.until is not None:
-            here = {stay.key: history.Stay(number, stay.start) for number, stay in past.stays.items()}
+            here = {stay.key: history.PlacedGroup(number, stay.start) for number, stay in past.stays.items()}
             over = {stay.key: stay.start for stay in past.over.values()}
-            self._history = history.History(here, over, past.since or 0.0)
+            self._history = history.GroupHistory(here, over, past.since or 0.0)
 
     def look(self) -> Look:
         """What happened since the last look. Raises ClusterError."""
         records = job_records(self._cluster)
         problems: list[str] = []
         nodes = {
-            node.name: node for node in untrusted.each(Node.of, self._cluster.items(NODES), "node", problems)
+            node.name: node
+            for node in untrusted.each(KubernetesNode.of, self._cluster.items(NODES), "node", problems)
         }
         pods = self._proofs.bound(tuple(untrusted.each(Pod.of, self._cluster.items(PODS), "pod", problems)))
         return Look(self._events(pods, records, nodes, time.time()), problems=problems)
@@ -65,13 +66,19 @@ class WatchedCluster:
         """Each look reads everything."""
 
     def _events(
-        self, pods: Sequence[Pod], records: Mapping[str, JobRecord], nodes: Mapping[str, Node], now: float
+        self,
+        pods: Sequence[Pod],
+        records: Mapping[str, JobRecord],
+        nodes: Mapping[str, KubernetesNode],
+        now: float,
     ) -> list[Ended | Started]:
         events = self._history.follow(pods, records, now, self._last)
-        waiting = {pod.uid for event in events if isinstance(event, history.Started) for pod in event.pods}
+        waiting = {
+            pod.uid for event in events if isinstance(event, history.GroupStarted) for pod in event.pods
+        }
         found: list[Ended | Started] = []
         for event in events:
-            if isinstance(event, history.Ended):
+            if isinstance(event, history.GroupEnded):
                 found.append(Ended(event.number, event.at))
                 continue
             self._last = max(self._last, event.number)
@@ -87,7 +94,9 @@ class WatchedCluster:
             waiting -= {pod.uid for pod in event.pods}
         return found
 
-    def _started(self, event: history.Started, there: Sequence[Pod], nodes: Mapping[str, Node]) -> Started:
+    def _started(
+        self, event: history.GroupStarted, there: Sequence[Pod], nodes: Mapping[str, KubernetesNode]
+    ) -> Started:
         hosts = [pod.node for pod in event.pods]
         held = on_machine(hosts, self._machine)
         facts: dict[str, Any] = {
@@ -115,7 +124,7 @@ class WatchedCluster:
         )
 
     def _question(
-        self, event: history.Started, there: Sequence[Pod], nodes: Mapping[str, Node]
+        self, event: history.GroupStarted, there: Sequence[Pod], nodes: Mapping[str, KubernetesNode]
     ) -> tuple[Question, Mapping[str, Any]]:
         largest = max(
             event.pods, key=lambda pod: (pod.gpus, pod.asks.get("cpu", 0), pod.asks.get("memory", 0))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 
 from topolane.cluster.status import Status
-from topolane.kubernetes.inspection import Inspection
+from topolane.kubernetes.inspection import KubernetesInspection
 from topolane.kubernetes.view import view
 from topolane.kubernetes.waiting import UNABLE
 from topolane.units import duration
 
 
 @dataclasses.dataclass(frozen=True)
-class Liveness:
+class SchedulerLiveness:
     """Whether a scheduler decides. Times in seconds since 1970."""
 
     active: bool | None
@@ -37,17 +37,17 @@ class ClusterStatus(Status):
     """All that is known."""
 
     server: str
-    liveness: Liveness
+    liveness: SchedulerLiveness
 
 
-def status(look: Inspection) -> ClusterStatus:
+def status(look: KubernetesInspection) -> ClusterStatus:
     """The figures and rows of a look."""
     return ClusterStatus(
         **vars(Status.of(look.machine, view(look))), server=look.server, liveness=liveness(look)
     )
 
 
-def liveness(look: Inspection) -> Liveness:
+def liveness(look: KubernetesInspection) -> SchedulerLiveness:
     """Whether a scheduler decides, by its lease."""
     lease, active, why = look.lease, None, None
     if look.settings.lease is None:
@@ -66,7 +66,7 @@ def liveness(look: Inspection) -> Liveness:
         )
     else:
         active = True
-    return Liveness(
+    return SchedulerLiveness(
         active,
         why,
         look.settings.scheduler,
@@ -78,7 +78,7 @@ def liveness(look: Inspection) -> Liveness:
     )
 
 
-def _unable(look: Inspection) -> str | None:
+def _unable(look: KubernetesInspection) -> str | None:
     """Why the engine does not decide, as far as the groups that wait or the scheduler's own settings say."""
     waits = [group for group in look.groups.values() if not group.placed]
     stuck = [group.name for group in waits if any(UNABLE in pod.why for pod in group.pods)]

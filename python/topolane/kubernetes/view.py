@@ -12,7 +12,7 @@ from topolane._engine import Machine
 from topolane.cluster.view import ISOLATED, NONE, SHARED, UNKNOWN, Refused, Running, View, Waiting
 from topolane.kubernetes.export import of_each_node
 from topolane.kubernetes.fit import fits, may_use
-from topolane.kubernetes.inspection import Group, Inspection, groups_of, on_machine
+from topolane.kubernetes.inspection import KubernetesInspection, PodGroup, groups_of, on_machine
 from topolane.kubernetes.objects import GPUS, ONE, Pod
 from topolane.kubernetes.waiting import wait_reason
 
@@ -34,7 +34,7 @@ class _Usable:
     """Resources in the machine's units."""
 
 
-def view(look: Inspection, limits: Mapping[str, float | None] | None = None) -> View:
+def view(look: KubernetesInspection, limits: Mapping[str, float | None] | None = None) -> View:
     """The view of what a look read. Without a machine no job has nodes.
 
     limits: the time limits of Jobs, by name, for forecasts. Only with them are the nodes that a waiting job may use looked for, and how
@@ -54,7 +54,7 @@ def hostlist(machine: Machine | None, names: Iterable[str]) -> str:
 
 
 class _Filling:
-    def __init__(self, look: Inspection, limits: Mapping[str, float | None] | None) -> None:
+    def __init__(self, look: KubernetesInspection, limits: Mapping[str, float | None] | None) -> None:
         self._look, self._machine = look, look.machine
         self._limits, self._is_forecast = limits or {}, limits is not None
         self._usable: dict[str, _Usable] = {}
@@ -74,7 +74,7 @@ class _Filling:
         found = View(look.time, running, waiting, problems=look.problems)
         return dataclasses.replace(found, out=tuple(self._out(found.busy)))
 
-    def _running(self, job: Group) -> Running:
+    def _running(self, job: PodGroup) -> Running:
         look, is_ours = self._look, job.name in self._look.groups
         links = look.allocations.get(job.number) if is_ours else None
         limit = self._limits.get(job.first.job or "")
@@ -98,7 +98,7 @@ class _Filling:
             is_ours=is_ours,
         )
 
-    def _waiting(self, job: Group) -> Waiting:
+    def _waiting(self, job: PodGroup) -> Waiting:
         look, pod = self._look, job.first
         nodes, share, eligible = self._needs(job) if self._is_forecast else (job.size, None, None)
         wait, is_ours = wait_reason(job), job.name in look.groups
@@ -121,7 +121,7 @@ class _Filling:
             is_ours=is_ours,
         )
 
-    def _needs(self, job: Group) -> tuple[int, dict[str, int] | None, tuple[int, ...] | None]:
+    def _needs(self, job: PodGroup) -> tuple[int, dict[str, int] | None, tuple[int, ...] | None]:
         """How many nodes a waiting job takes, its share of each, and the nodes that it may use."""
         pod, may = job.first, self._may_use(job.first)
         together = max([1, *(fits(pod.asks, has, {}, job.size) for has in may.sizes)])
@@ -184,17 +184,17 @@ class _Filling:
                 yield number
 
 
-def _services(pods: Sequence[Pod]) -> dict[str, Group]:
+def _services(pods: Sequence[Pod]) -> dict[str, PodGroup]:
     """The pods of services that hold nodes, grouped by the owner that replaces them."""
     found: dict[str, list[Pod]] = defaultdict(list)
     for pod in pods:
         kind = (pod.owner or {}).get("kind")
         if pod.holds_node and pod.group is None and kind not in BELONGS_TO_A_NODE:
             found[f"{kind} {pod.namespace}/{(pod.owner or {}).get('name')}"].append(pod)
-    return {name: Group(name, 0, tuple(members)) for name, members in found.items()}
+    return {name: PodGroup(name, 0, tuple(members)) for name, members in found.items()}
 
 
-def _numbered(others: Mapping[str, Group], ours: Mapping[str, Group]) -> Iterator[Group]:
+def _numbered(others: Mapping[str, PodGroup], ours: Mapping[str, PodGroup]) -> Iterator[PodGroup]:
     """The groups that are not ours, with numbers and names of their own."""
     first = 1 + max((group.number for group in ours.values()), default=0)
     for number, group in enumerate(others.values(), first):

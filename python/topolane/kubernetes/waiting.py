@@ -6,14 +6,14 @@ import dataclasses
 import re
 
 from topolane.cluster.explain import REFUSALS
-from topolane.kubernetes.inspection import Group
+from topolane.kubernetes.inspection import PodGroup
 
 UNABLE = "the engine cannot answer"
 """What topolane-scheduler says of a group that waits for that."""
 
 
 @dataclasses.dataclass(frozen=True)
-class WaitReason:
+class GroupWaitReason:
     """Why a group waits."""
 
     kind: str | None
@@ -28,20 +28,20 @@ class WaitReason:
     """When the scheduler said so."""
 
 
-def wait_reason(group: Group) -> WaitReason:
+def wait_reason(group: PodGroup) -> GroupWaitReason:
     """Why a group waits, by the newest word on one of its pods without a node. Earlier pods have less detailed messages."""
     waiting = [pod for pod in group.pods if not pod.node]
     if waiting and all(pod.is_gated for pod in waiting):
-        return WaitReason(None, "its pods have scheduling gates", "")
+        return GroupWaitReason(None, "its pods have scheduling gates", "")
     said = [pod for pod in waiting if pod.why]
     if not said:
         few = len(group.pods) < group.size
-        return WaitReason(None, _count(group) if few else "the scheduler has not looked at it yet", "")
+        return GroupWaitReason(None, _count(group) if few else "the scheduler has not looked at it yet", "")
     last = max(said, key=lambda pod: (group.short in pod.why, _is_of_all(pod.why), pod.refused or 0.0))
     text = _own(last.why, group.short)
     kind = _kind(text)
     if kind is None:
-        return WaitReason(
+        return GroupWaitReason(
             None, text.removeprefix(f"group {group.short} ").lstrip(": "), text, since=last.refused
         )
     numbers = re.search(re.escape(REFUSALS[kind]) + r" \(([^()]*)\)", text)
@@ -49,7 +49,7 @@ def wait_reason(group: Group) -> WaitReason:
         one.removeprefix("in the way at ") for one in text.split("; ") if one.startswith("in the way at ")
     )
     words = REFUSALS[kind] + (f": {numbers[1]}" if numbers else "")
-    return WaitReason(kind, words, text, way, last.refused)
+    return GroupWaitReason(kind, words, text, way, last.refused)
 
 
 def _is_of_all(text: str) -> bool:
@@ -61,7 +61,7 @@ def _kind(text: str) -> str | None:
     return next((kind for kind, words in REFUSALS.items() if f" and {words}" in text), None)
 
 
-def _count(group: Group) -> str:
+def _count(group: PodGroup) -> str:
     return f"it has {len(group.pods)} of its {group.size} pods"
 
 

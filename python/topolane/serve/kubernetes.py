@@ -11,10 +11,10 @@ from typing import TypeVar
 from topolane import texts
 from topolane._engine import InputError
 from topolane.cluster.view import Running, View, Waiting
-from topolane.kubernetes.client import Cluster
+from topolane.kubernetes.client import KubernetesCluster
 from topolane.kubernetes.explain import explain
 from topolane.kubernetes.export import job_records
-from topolane.kubernetes.inspection import Inspection, Where, inspect
+from topolane.kubernetes.inspection import KubernetesInspection, Where, inspect
 from topolane.kubernetes.view import view
 from topolane.serve.source import Series, look_of
 from topolane.units import plural
@@ -37,7 +37,7 @@ class KubernetesSource:
     queue = "easy"
     epoch = 0.0
 
-    def __init__(self, cluster: Cluster, where: Where, policy: str | None, interval: float) -> None:
+    def __init__(self, cluster: KubernetesCluster, where: Where, policy: str | None, interval: float) -> None:
         look = inspect(cluster, where)
         if look.machine is None:
             raise InputError(look.problems[0])
@@ -47,7 +47,7 @@ class KubernetesSource:
         self.title = f"Kubernetes, {self.machine.name}"
         self.notes = (*self.machine.notes, *(note.format(policy=self.policy) for note in NOTES))
         self.partitions: dict[str, tuple[int, ...]] = {}
-        self._looks: tuple[Inspection, ...] = ()
+        self._looks: tuple[KubernetesInspection, ...] = ()
         self._ids: dict[str, int] = {}
         self._numbers = itertools.count(1)
 
@@ -91,7 +91,7 @@ class KubernetesSource:
         """A job with its number on the page, which stays the same from look to look."""
         return dataclasses.replace(job, id=self._ids[job.name])
 
-    def _problems(self, look: Inspection) -> tuple[str, ...]:
+    def _problems(self, look: KubernetesInspection) -> tuple[str, ...]:
         more = sum(self.machine.node_named(name) is None for name in look.nodes)
         if not more:
             return look.problems
