@@ -116,7 +116,7 @@ def _request(size: int, hosts: list[Any], members: list[Any]) -> Any:
     """
     from nova import context, objects
     from topolane.nova.group_placement import GroupPlacement
-    from topolane.nova.request import Request
+    from topolane.nova.request import NovaRequest
     from topolane.nova.topology import Aggregate, from_aggregates
 
     objects.register_all()
@@ -146,5 +146,5 @@ def _request(size: int, hosts: list[Any], members: list[Any]) -> Any:
     )
     nodes = [topology.node_of[host.host] for host in members]
     placing = GroupPlacement(topology, "hop-bytes-exact", stacked=False, members=nodes, awaiting=size)
-    spec._topolane = Request(placing, spec, moves=False)
+    spec._topolane = NovaRequest(placing, spec, moves=False)
     return spec

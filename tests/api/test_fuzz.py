@@ -188,7 +188,7 @@ READ_IN_PYTHON = {
             b'{"version": 1, "start": {"g": 4.0}, "migrations": [{"server": "s", "name": "n", "group": "g", "source": "a", '
             b'"target": "b", "before": 4, "after": 2}]}'
         ),
-        lambda path, _: plan.Plan.read(path),
+        lambda path, _: plan.MigrationPlan.read(path),
     ),
 }
 

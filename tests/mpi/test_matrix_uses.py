@@ -72,7 +72,7 @@ def test_links(watched: Path, tmp_path: Path) -> None:
 def test_nova_profile(watched: Path) -> None:
     """A group of servers in Nova is arranged by it: the third server goes to the leaf of the first."""
     traffic = nova_traffic.profile(str(watched.parent), "pairs")
-    group = nova_traffic.Ranks(Machine.of("toy", TREE), traffic, {0: 2, 1: 0}, 2)
+    group = nova_traffic.GroupRanks(Machine.of("toy", TREE), traffic, {0: 2, 1: 0}, 2)
     hop_bytes = group._hop_bytes()
     assert hop_bytes[3] == 0 < hop_bytes[1]
 

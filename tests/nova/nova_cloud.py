@@ -27,7 +27,7 @@ from nova.tests.functional.api.client import OpenStackApiException
 from topolane.nova import config, members, plugin, request
 from topolane.nova.concurrent_requests import ConcurrentRequests
 from topolane.nova.refusal_table import REFUSALS
-from topolane.nova.request import HostAnswer, Request
+from topolane.nova.request import HostAnswer, NovaRequest
 from topolane.nova.shared_claims import CLAIMS, VERSION
 from waiting import until
 
@@ -357,17 +357,17 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
 
     def break_requests(self, after: int = 0) -> None:
         """Topolane decides this often, and then every decision ends with an error, until `mend_requests`."""
-        self._ask, left = Request.ask, itertools.count(after, -1)
+        self._ask, left = NovaRequest.ask, itertools.count(after, -1)
 
-        def broken(request: Request, hosts: list[Any]) -> HostAnswer:
+        def broken(request: NovaRequest, hosts: list[Any]) -> HostAnswer:
             if next(left) <= 0:
                 raise RuntimeError("broken by the test")
             return self._ask(request, hosts)
 
-        Request.ask = broken
+        NovaRequest.ask = broken
 
     def mend_requests(self) -> None:
-        Request.ask = self._ask
+        NovaRequest.ask = self._ask
 
     def schedule(self, *arguments: Any) -> list[str]:
         return nova_specs.schedule(*arguments)

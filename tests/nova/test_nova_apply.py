@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from topolane._engine import Machine
 from topolane.nova.execution import RETRIES, PlanExecution, ServerState
-from topolane.nova.plan import Migration, Plan
+from topolane.nova.plan import Migration, MigrationPlan
 from topolane.nova.topology import Topology
 
 LEAVES = [(["site", f"leaf{leaf}"], [f"h{leaf}.{i}" for i in range(8)]) for leaf in range(4)]
@@ -55,7 +55,9 @@ class Cloud:
         return None
 
 
-def carried_out(refuses: dict[str, int], slow: int, at_once: int, stop_after: int) -> tuple[Cloud, Plan]:
+def carried_out(
+    refuses: dict[str, int], slow: int, at_once: int, stop_after: int
+) -> tuple[Cloud, MigrationPlan]:
     """Three groups of four, each with two on another leaf, that a plan brings home."""
     where, groups, migrations, start = {}, {}, [], {}
     for index in range(3):
@@ -67,7 +69,7 @@ def carried_out(refuses: dict[str, int], slow: int, at_once: int, stop_after: in
             server = f"{name}.{i}"
             migrations.append(Migration(server, server, name, where[server], f"h{index}.{to}", before, after))
         start[name] = 8.0
-    cloud, plan = Cloud(where, groups, refuses, slow), Plan(migrations, start)
+    cloud, plan = Cloud(where, groups, refuses, slow), MigrationPlan(migrations, start)
     saves = itertools.count()
     saved = [0]
     applying = PlanExecution(

@@ -13,11 +13,11 @@ from topolane.nova.cloud import Cloud
 
 def found(
     cloud: Cloud, slots: list[int], most_groups: int
-) -> tuple[defragmentation.Defragmentation, functools.partial[room_plan.RoomPlan]]:
+) -> tuple[defragmentation.Defragmentation, functools.partial[room_plan.NovaRoomPlan]]:
     """The plans for a cloud, and what makes room for one size."""
     wanted = room_plan.wanted_group(FLAVOR, None)
 
-    def room_for(servers: int) -> room_plan.RoomPlan:
+    def room_for(servers: int) -> room_plan.NovaRoomPlan:
         return room_plan.find(cloud, wanted, servers, slots, most_groups=most_groups)
 
     return defragmentation.find(cloud, wanted, slots, room_for), functools.partial(room_for)

@@ -15,8 +15,8 @@ from topolane.nova.group_placement import GroupPlacement
 from topolane.nova.topology import Topology
 
 
-def member(host: str | None, busy: bool) -> members.Member:
-    return members.Member("server", host, None, 0, busy)
+def member(host: str | None, busy: bool) -> members.GroupMember:
+    return members.GroupMember("server", host, None, 0, busy)
 
 
 def test_a_server_that_is_built_is_on_the_host_it_was_given() -> None:
@@ -75,7 +75,7 @@ def test_a_host_counts_as_given_once_it_is_known_to_be_in_flight(monkeypatch: py
         }
     )
     placement = GroupPlacement(Topology.of(machine), "isolated-hop-bytes", True, [], 2)
-    asking = request.Request(placement, spec, moves=False, asked=2)
+    asking = request.NovaRequest(placement, spec, moves=False, asked=2)
     asking.ask([host_state({"host": host, "nodename": host, "instances": []}) for host in hosts])
     (entry,) = concurrent.others(None, {})
     assert entry.given == [members.IN_FLIGHT.host("first", None)]

@@ -17,7 +17,7 @@ from placements import COMPACT, ISOLATED, leaves, ours, tree, write
 from test_nova_identical import ROME, SAME
 from topolane import InputError
 from topolane._engine import Machine, Traffic
-from topolane.nova.plan import Plan
+from topolane.nova.plan import MigrationPlan
 from topolane.nova.plan_rules import read_options
 from topolane.nova.plan_traffic import PairWeights, moves
 
@@ -206,4 +206,4 @@ def test_weights_in_a_damaged_plan_are_refused(tmp_path: Path) -> None:
         content = {"version": 1, "migrations": [], "start": {}, "weights": weights}
         (tmp_path / "plan.json").write_text(json.dumps(content))
         with pytest.raises(InputError, match="not a plan of 'topolane nova plan'"):
-            Plan.read(tmp_path / "plan.json")
+            MigrationPlan.read(tmp_path / "plan.json")

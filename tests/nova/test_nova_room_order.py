@@ -11,7 +11,7 @@ from placements import crossed
 from topolane._engine import Machine
 from topolane.nova.cloud import Cloud, Server, ServerGroup
 from topolane.nova.hints import PlacementHint
-from topolane.nova.plan import Plan
+from topolane.nova.plan import MigrationPlan
 from topolane.nova.room_plan import find, wanted_group
 from topolane.nova.steps import order
 from topolane.nova.topology import Topology
@@ -128,7 +128,7 @@ def test_the_fewest_servers_move() -> None:
     ((source, target),) = [(move.source, move.target) for move in room.plan.migrations]
     assert {source, target[0]} in ({"a2", "b"}, {"b2", "a"})
     assert room.hosts == [f"{source[0]}{i}" for i in range(3)]
-    assert find(cloud, wanted, 2, free, most_groups=3).plan == Plan([], {}), "two of a leaf are free"
+    assert find(cloud, wanted, 2, free, most_groups=3).plan == MigrationPlan([], {}), "two of a leaf are free"
     assert find(cloud, wanted, 3, free, most_groups=3, most=1).plan == room.plan
     assert find(cloud, wanted, 3, free, most_groups=3, only={"rest"}).plan is None
     large = cloud_of({"scattered": (["a1", "a2", "b2"], "isolated", FLAVOR), "full": full, "rest": rest})

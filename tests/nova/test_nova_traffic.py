@@ -12,7 +12,7 @@ from placements import COMPACT, ours, tree, write
 from topolane._engine import Machine, Traffic
 from topolane.nova.group_placement import GroupPlacement
 from topolane.nova.topology import Topology
-from topolane.nova.traffic import Ranks
+from topolane.nova.traffic import GroupRanks
 
 LEAVES = [HOSTS[:4], HOSTS[4:8]]
 TREE = tree(LEAVES, leaves_in_pod=1)
@@ -57,7 +57,7 @@ def test_a_newcomer_goes_where_its_bytes_travel_least(data: st.DataObject, ranks
     machine = Machine.of("toy", leaves)
     traffic = Traffic.pattern("unstructured3d", ranks, seed)
     nodes = data.draw(st.permutations(range(machine.nodes)))[: ranks - 1]
-    group = Ranks(machine, traffic, dict(enumerate(nodes)), ranks - 1)
+    group = GroupRanks(machine, traffic, dict(enumerate(nodes)), ranks - 1)
     placing = GroupPlacement(Topology.of(machine), "hop-bytes-exact", False, list(nodes), 1, group)
     slots = np.array([node not in nodes for node in range(machine.nodes)], dtype=np.uint32)
     costs = placing.costs(slots).costs
@@ -76,7 +76,7 @@ def test_one_after_another_the_ranks_go_where_the_map_has_them() -> None:
     ends = [(a, b) for a in range(16) for b in range(16) if a != b and a % 4 == b % 4]
     traffic = Traffic.of(16, [a for a, _ in ends], [b for _, b in ends], [1e6] * len(ends))
     placing = GroupPlacement(
-        Topology.of(machine), "hop-bytes-exact", False, [], 16, Ranks(machine, traffic, {}, 0)
+        Topology.of(machine), "hop-bytes-exact", False, [], 16, GroupRanks(machine, traffic, {}, 0)
     )
     slots = np.ones(16, dtype=np.uint32)
     nodes: list[int] = []

@@ -53,7 +53,9 @@ def test_a_json_file_of_deep_arrays_or_long_numbers(tmp_path: Path, what: str, v
     else:
         file.write_text(value)
         refused_by(
-            "from topolane.nova.plan import Plan; from pathlib import Path; Plan.read(Path({file!r}))", file
+            "from pathlib import Path; from topolane.nova.plan import MigrationPlan; "
+            "MigrationPlan.read(Path({file!r}))",
+            file,
         )
 
 

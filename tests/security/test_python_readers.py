@@ -55,9 +55,9 @@ def _placed(path: Path) -> Any:
 
 
 def _plan(path: Path) -> Any:
-    from topolane.nova.plan import Plan
+    from topolane.nova.plan import MigrationPlan
 
-    return Plan.read(path)
+    return MigrationPlan.read(path)
 
 
 def _measurements(path: Path) -> Any:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from topolane.nova.cloud import Cloud, ServerGroup
-    from topolane.nova.plan import Plan
+    from topolane.nova.plan import MigrationPlan
 
 cloud_options = options(
     click.option(
@@ -213,7 +213,7 @@ def plan(
     _print_plan(cloud, made, wanted)
 
 
-def _print_plan(cloud: Cloud, made: Plan, looked_at: list[ServerGroup]) -> None:
+def _print_plan(cloud: Cloud, made: MigrationPlan, looked_at: list[ServerGroup]) -> None:
     from topolane.nova import plan as planning
     from topolane.units import plural
 
@@ -251,10 +251,10 @@ def apply(
     After an interrupt, no further migration starts and the command waits for those that run; run it again to continue.
     A migration is skipped if it would make the placement of its group worse than at the start.
     """
-    from topolane.nova.plan import Plan
+    from topolane.nova.plan import MigrationPlan
 
     path = Path(file)
-    made = Plan.read(path)
+    made = MigrationPlan.read(path)
     connection, cloud = _cloud(os_cloud, machine)
     from topolane.cluster.clients.nova import NovaServers
     from topolane.nova.execution import PlanExecution
@@ -318,9 +318,9 @@ def metrics(
     def registry() -> CollectorRegistry:
         import openstack  # noqa: F401
 
-        from topolane.nova.metrics import Source, registry
+        from topolane.nova.metrics import MetricsSource, registry
 
-        return registry(Source(os_cloud, machine, nova_conf))
+        return registry(MetricsSource(os_cloud, machine, nova_conf))
 
     give("Nova", "nova", listen, once, registry)
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from topolane.nova.cloud import Cloud, ServerGroup
     from topolane.nova.defragmentation import Defragmentation
-    from topolane.nova.plan import Plan
+    from topolane.nova.plan import MigrationPlan
     from topolane.nova.plan_rules import Rules
-    from topolane.nova.room_plan import RoomPlan
+    from topolane.nova.room_plan import NovaRoomPlan
 
 room_options = options(
     click.option(
@@ -85,7 +85,7 @@ class Asked:
     wanted: ServerGroup
     free: list[int]
     """Free slots of every node for one of its servers."""
-    room_for: Callable[[int], RoomPlan]
+    room_for: Callable[[int], NovaRoomPlan]
     """Returns the plan that makes room for a number of servers."""
 
 
@@ -116,7 +116,7 @@ def asked(
     # Whole groups are moved, and CPUs are not known.
     stay = {group.id for group in cloud.groups if rules.alike(group) != "none"}
 
-    def room_for(servers: int) -> RoomPlan:
+    def room_for(servers: int) -> NovaRoomPlan:
         return room_plan.find(
             cloud,
             wanted,
@@ -163,7 +163,7 @@ def print_defragmented(cloud: Cloud, found: Defragmentation, as_json: bool) -> N
     print_migrations(cloud, best)
 
 
-def print_room(cloud: Cloud, room: RoomPlan, servers: int, most_groups: int, as_json: bool) -> None:
+def print_room(cloud: Cloud, room: NovaRoomPlan, servers: int, most_groups: int, as_json: bool) -> None:
     """The migrations, or why there are none."""
     if as_json:
         plan = room.plan
@@ -191,7 +191,7 @@ def print_room(cloud: Cloud, room: RoomPlan, servers: int, most_groups: int, as_
         )
 
 
-def print_migrations(cloud: Cloud, plan: Plan) -> None:
+def print_migrations(cloud: Cloud, plan: MigrationPlan) -> None:
     """A plan as a table."""
     name_of = {group.id: group.name for group in cloud.groups}
     print_table(

@@ -13,7 +13,7 @@ SECONDS = 120.0
 """The databases may need this many seconds to show the hosts that a request gave."""
 
 
-class Entry(NamedTuple):
+class ConcurrentRequest(NamedTuple):
     """The group of a request with the hosts that are given or planned so far."""
 
     group: str
@@ -36,7 +36,7 @@ class ConcurrentRequests:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         """Hold this lock from reading the other requests until the decision is noted."""
-        self._entries: dict[object, Entry] = {}
+        self._entries: dict[object, ConcurrentRequest] = {}
 
     def note(
         self,
@@ -50,7 +50,9 @@ class ConcurrentRequests:
     ) -> None:
         """Records the hosts that a request has given or plans to give, and those of its group's members."""
         now = time.monotonic()
-        self._entries[request] = Entry(group, hosts, given, dedicated, now, tuple(planned), server)
+        self._entries[request] = ConcurrentRequest(
+            group, hosts, given, dedicated, now, tuple(planned), server
+        )
         for old in [key for key, entry in self._at_once() if now - entry.since > SECONDS]:
             del self._entries[old]
 
@@ -68,7 +70,7 @@ class ConcurrentRequests:
 
     def others(
         self, request: object, before: dict[object, int], ended: Collection[object] = ()
-    ) -> list[Entry]:
+    ) -> list[ConcurrentRequest]:
         """The other requests that gave hosts after `before` or plan to give some, with only those hosts.
 
         before: the number of hosts that each request had given earlier. ended: requests to skip because they
@@ -77,12 +79,12 @@ class ConcurrentRequests:
         others = [(key, entry) for key, entry in self._at_once() if key is not request and key not in ended]
         return [since for key, entry in others if (since := since_then(entry, before.get(key, 0)))]
 
-    def _at_once(self) -> list[tuple[object, Entry]]:
+    def _at_once(self) -> list[tuple[object, ConcurrentRequest]]:
         """A copy of all entries, because other threads may add entries during a loop over them."""
         return list(self._entries.items())
 
 
-def since_then(entry: Entry, before: int) -> Entry | None:
+def since_then(entry: ConcurrentRequest, before: int) -> ConcurrentRequest | None:
     """The entry without the first `before` given hosts; None if it then has neither given nor planned hosts."""
     left = entry._replace(given=entry.given[before:], since=0.0)
     return left if left.given or left.planned else None

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from topolane.nova import room_plan
 from topolane.nova.cloud import Cloud, ServerGroup
-from topolane.nova.plan import Plan
-from topolane.nova.room_plan import RoomPlan
+from topolane.nova.plan import MigrationPlan
+from topolane.nova.room_plan import NovaRoomPlan
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Gain:
     migrations: int
     per_migration: float
     """Servers gained compared with now, per migration."""
-    room: RoomPlan
+    room: NovaRoomPlan
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Defragmentation:
     """
 
     @property
-    def best(self) -> Plan | None:
+    def best(self) -> MigrationPlan | None:
         """The plan that gains most per migration."""
         return self.gains[0].room.plan if self.gains else None
 
@@ -45,7 +45,7 @@ def find(
     cloud: Cloud,
     wanted: ServerGroup,
     free: list[int],
-    room_for: Callable[[int], RoomPlan],
+    room_for: Callable[[int], NovaRoomPlan],
     done: Callable[[float], None] = lambda part: None,
 ) -> Defragmentation:
     """Searches a plan for each group size in turn, from the smallest size that Nova refuses now.

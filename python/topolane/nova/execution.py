@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 from topolane.cluster.clients.nova import ServerState
-from topolane.nova.plan import Migration, Plan
+from topolane.nova.plan import Migration, MigrationPlan
 
 if TYPE_CHECKING:
     from topolane.nova.topology import Topology
@@ -40,7 +40,7 @@ class Servers(Protocol):
 class PlanExecution:
     """The execution of a plan."""
 
-    plan: Plan
+    plan: MigrationPlan
     servers: Servers
     topology: Topology
     at_once: int

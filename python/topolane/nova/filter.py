@@ -13,7 +13,7 @@ from oslo_log import log as logging
 
 from topolane.nova.hints import PlacementHint
 from topolane.nova.plugin import plugin
-from topolane.nova.request import Request
+from topolane.nova.request import NovaRequest
 from topolane.nova.unanswered import Unanswered
 
 LOG = logging.getLogger(__name__)
@@ -100,7 +100,7 @@ def _without_answer(hosts: list[Any], spec: Any, why: str, reason: str) -> list[
         LOG.warning("Server %s is left to Nova: %s", spec.instance_uuid, why)
         plugin().leave_to_nova(spec)
         return hosts
-    if isinstance(request, Request) and request.is_complete:
+    if isinstance(request, NovaRequest) and request.is_complete:
         return []  # Nova asks only for alternate hosts; the server has its host.
     LOG.error(
         "Server %s asks for isolation, which cannot be decided, and is placed nowhere: %s",
@@ -108,14 +108,14 @@ def _without_answer(hosts: list[Any], spec: Any, why: str, reason: str) -> list[
         why,
     )
     plugin().refusals.add("unanswered")
-    if isinstance(request, Request) and request.has_given:
+    if isinstance(request, NovaRequest) and request.has_given:
         return []
     raise NoValidHost(
         reason=f"Isolation of this server group cannot be promised now ({reason}). Request it again later."
     )
 
 
-def _refuse(request: Request, spec: Any, kind: str, words: str, why: str | None) -> None:
+def _refuse(request: NovaRequest, spec: Any, kind: str, words: str, why: str | None) -> None:
     """Logs and counts a refusal, except if Nova asks only for alternate hosts."""
     level = logging.DEBUG if request.for_alternates else logging.WARNING
     LOG.log(level, f"Server %s {words}", spec.instance_uuid, why)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from topolane._engine import Decision, Refusal, State
-from topolane.nova.concurrent_requests import Entry
+from topolane.nova.concurrent_requests import ConcurrentRequest
 from topolane.nova.topology import Topology
-from topolane.nova.traffic import Ranks
+from topolane.nova.traffic import GroupRanks
 
 POLICIES = {"isolated": "isolated-hop-bytes", "spread": "spread"}
 """The engine's policy for each placement. For `compact`, the operator chooses it."""
@@ -47,7 +47,7 @@ class GroupPlacement:
     """Nodes of the members that have a host, including those of this request."""
     awaiting: int
     """The number of servers of the request without a host."""
-    ranks: Ranks | None = None
+    ranks: GroupRanks | None = None
     """The group's traffic, if it names a profile."""
     beyond: int = 0
     """The number of members on hosts outside the machine."""
@@ -59,12 +59,12 @@ class GroupPlacement:
     """
 
     def __post_init__(self) -> None:
-        self._concurrent: list[Entry] = []
+        self._concurrent: list[ConcurrentRequest] = []
         self._met = 0
         self._members_there: list[int] = []
         self._build()
 
-    def update_concurrent(self, group: str, concurrent: list[Entry]) -> None:
+    def update_concurrent(self, group: str, concurrent: list[ConcurrentRequest]) -> None:
         """Updates the requests that are placed at the same time, including those for the same group."""
         if concurrent == self._concurrent:
             return

@@ -68,7 +68,7 @@ class ServerNames(NamedTuple):
     addresses: frozenset[str] = frozenset()
 
 
-class Profile(NamedTuple):
+class MeasuredTraffic(NamedTuple):
     """The measured traffic of a group."""
 
     traffic: Traffic
@@ -101,7 +101,7 @@ def profile_of(
     members: Sequence[ServerNames],
     name: str | None,
     say: Say = lambda id, sentence: None,
-) -> Profile | None:
+) -> MeasuredTraffic | None:
     """The profile of a group with these members, in the group's order; None if nothing was measured for it.
 
     It is the sum over all programs that ran on the group's own servers. If there are none, it is the newest
@@ -110,11 +110,11 @@ def profile_of(
     """
     own = [(one, rows) for one in programs if (rows := _rows_by_name(one, members, say)) is not None]
     if own:
-        return Profile(_summed(own, len(members)), sorted({one.name for one, _ in own}))
+        return MeasuredTraffic(_summed(own, len(members)), sorted({one.name for one, _ in own}))
     named = next((one for one in programs if name is not None and one.name == name), None)
     if named is None:
         return None
-    return Profile(_summed([(named, list(range(len(named.hosts))))], len(members)), [named.name])
+    return MeasuredTraffic(_summed([(named, list(range(len(named.hosts))))], len(members)), [named.name])
 
 
 def _rows_by_name(program: MeasuredProgram, members: Sequence[ServerNames], say: Say) -> list[int] | None:

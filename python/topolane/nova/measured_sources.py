@@ -40,7 +40,7 @@ class Listed(NamedTuple):
     """Reads the program. Raises InputError."""
 
 
-class Manager:
+class ManagerInterface:
     """The HTTP interface of a site manager at `unix:/path`, `https://host:port` or, on this machine,
     `http://host:port`.
     """
@@ -121,7 +121,7 @@ def read(
     if source.startswith("/"):
         programs = _in_folder(Path(source), days)
     else:
-        programs = _at_manager(Manager(source, token_file, ca, seconds), days)
+        programs = _at_manager(ManagerInterface(source, token_file, ca, seconds), days)
     found: Found = {"ids": [one.id for one in programs], "programs": [], "skipped": []}
     left = MOST_ENTRIES
     for one in programs:
@@ -142,7 +142,7 @@ def read(
     return found
 
 
-def _at_manager(manager: Manager, days: float) -> list[Listed]:
+def _at_manager(manager: ManagerInterface, days: float) -> list[Listed]:
     try:
         ids = [str(row["id"]) for row in manager.get(f"/traffic?days={days:g}")[:MOST_PROGRAMS]]
     except (TypeError, KeyError) as error:

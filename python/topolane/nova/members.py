@@ -29,7 +29,7 @@ BUSY_SECONDS = 3600.0
 """The same, for a server that a cell knows and that Nova is building, unshelving or migrating."""
 
 
-class Member(NamedTuple):
+class GroupMember(NamedTuple):
     """A server of a group, in Nova's databases."""
 
     uuid: str
@@ -49,7 +49,7 @@ class Member(NamedTuple):
         return self.created is None, str(self.created), self.launch_index
 
 
-class Group(NamedTuple):
+class OtherGroup(NamedTuple):
     """Another group of the cloud."""
 
     hosts: list[str]
@@ -84,7 +84,7 @@ class InFlightHosts:
             if server not in self._given or self._given[server][2] < then:
                 self._given[server] = (host, source, then)
 
-    def host(self, server: str, member: Member | None) -> str | None:
+    def host(self, server: str, member: GroupMember | None) -> str | None:
         """The host that a server is moving to; None if it is not moving. `member` is its row in a cell."""
         with self._lock:
             host, source, then = self._given.get(server, (None, None, 0.0))
@@ -97,7 +97,7 @@ class InFlightHosts:
 IN_FLIGHT = InFlightHosts()
 
 
-def known_servers(context: Any, uuids: Collection[str], *, needed: bool = False) -> dict[str, Member]:
+def known_servers(context: Any, uuids: Collection[str], *, needed: bool = False) -> dict[str, GroupMember]:
     """The servers that any cell knows, by id. Deleted ones are included, without a host.
 
     A group's list keeps deleted servers; if they were missing here, they would count as on their way to a
@@ -111,7 +111,7 @@ def known_servers(context: Any, uuids: Collection[str], *, needed: bool = False)
     def in_cell(cell_context: Any) -> Any:
         return _rows(cell_context, uuids)
 
-    found: dict[str, Member] = {}
+    found: dict[str, GroupMember] = {}
     migrating: dict[str, list[MigrationRecord]] = {}
     for result in nova_context.scatter_gather_all_cells(context, in_cell).values():
         if nova_context.is_cell_failure_sentinel(result):
@@ -123,7 +123,7 @@ def known_servers(context: Any, uuids: Collection[str], *, needed: bool = False)
         for uuid, host, created, launch_index, state, task, deleted in rows:
             here, busy = (None, False) if deleted else (host or None, task is not None)
             shelved = not deleted and state == SHELVED_OFFLOADED
-            found[uuid] = Member(uuid, here, created, launch_index or 0, busy, shelved=shelved)
+            found[uuid] = GroupMember(uuid, here, created, launch_index or 0, busy, shelved=shelved)
         for uuid, *migration in migrations:
             migrating.setdefault(uuid, []).append(MigrationRecord(*migration))
     for uuid, migrations in migrating.items():
@@ -163,7 +163,7 @@ def ended(context: Any, servers: Collection[str]) -> set[str]:
     return {uuid for uuid, member in known.items() if member.host is None and not member.busy}
 
 
-def hosts_of(server: str, member: Member | None) -> list[str]:
+def hosts_of(server: str, member: GroupMember | None) -> list[str]:
     """All hosts that an existing server may use. The last one is the host that it is moving to."""
     elsewhere = member.elsewhere if member is not None else ()
     hosts = [*elsewhere, member.host if member is not None else None, IN_FLIGHT.host(server, member)]
@@ -176,7 +176,7 @@ class OtherGroups:
     def __init__(self) -> None:
         self._hints: dict[str, PlacementHint] = {}
 
-    def of(self, context: Any, but: str, default: str, *, needed: bool = False) -> Iterator[Group]:
+    def of(self, context: Any, but: str, default: str, *, needed: bool = False) -> Iterator[OtherGroup]:
         """All groups except `but` that have two or more members; smaller groups use no links between hosts.
         needed: see `known_servers`.
         """
@@ -189,7 +189,7 @@ class OtherGroups:
             hosts = [host for hosts in where.values() for host in hosts]
             if len(set(hosts)) > 1:
                 hint = self._hint(context, group.uuid, running[0], default)
-                yield Group(hosts, hint.placement == "isolated")
+                yield OtherGroup(hosts, hint.placement == "isolated")
 
     def _hint(self, context: Any, group: str, member: str, default: str) -> PlacementHint:
         if group not in self._hints:

@@ -19,7 +19,7 @@ KEPT = 30.0
 """Seconds for which one reading of Nova serves all scrapes: it lists all servers of the cloud."""
 
 
-class Source:
+class MetricsSource:
     """Where the metrics come from: the API of a cloud and, with a nova.conf, its API database."""
 
     def __init__(self, os_cloud: str | None, machine: str | None, nova_conf: str | None) -> None:
@@ -50,12 +50,12 @@ class Source:
         return refusal_table.read(self._connection, self._file)
 
 
-def registry(source: Source) -> CollectorRegistry:
+def registry(source: MetricsSource) -> CollectorRegistry:
     """A registry with these metrics."""
     return registry_of(lambda: metrics(source), KEPT)
 
 
-def metrics(source: Source) -> Iterator[Metric]:
+def metrics(source: MetricsSource) -> Iterator[Metric]:
     """The metrics from one reading of cloud and database. Metrics with an unknown value are missing."""
     try:
         found, off_tree = source.groups()

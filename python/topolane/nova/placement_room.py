@@ -18,7 +18,7 @@ from oslo_log import log as logging
 LOG = logging.getLogger(__name__)
 
 
-class Group(NamedTuple):
+class ResourceGroup(NamedTuple):
     """Resources that one provider must supply together, such as a PCI device. In the group without a suffix,
     each resource may come from another provider.
     """
@@ -49,10 +49,10 @@ def servers_by_host(context: Any, spec: Any) -> dict[str, int]:
         return {}
 
 
-def groups_of(query: str) -> collections.Counter[Group]:
+def groups_of(query: str) -> collections.Counter[ResourceGroup]:
     """The groups of resources in a query for allocation candidates, and how often each occurs."""
     asked = parse_qs(query)
-    groups: collections.Counter[Group] = collections.Counter()
+    groups: collections.Counter[ResourceGroup] = collections.Counter()
     for key, (listed, *_) in asked.items():
         if not key.startswith("resources"):
             continue
@@ -60,11 +60,13 @@ def groups_of(query: str) -> collections.Counter[Group]:
         resources = tuple(sorted((name, int(amount)) for name, amount in re.findall(r"(\w+):(\d+)", listed)))
         traits = ",".join(asked.get(f"required{suffix}", [])).split(",")
         required = frozenset(trait for trait in traits if re.fullmatch(r"\w+", trait))
-        groups[Group(resources, required if suffix else frozenset(), not suffix)] += 1
+        groups[ResourceGroup(resources, required if suffix else frozenset(), not suffix)] += 1
     return groups
 
 
-def counted(groups: Mapping[Group, int], providers: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
+def counted(
+    groups: Mapping[ResourceGroup, int], providers: Mapping[str, Mapping[str, Any]]
+) -> dict[str, int]:
     """How many times all groups fit into the free resources of each provider tree, by its root.
 
     providers: the provider summaries of Placement's answer. A resource that no provider of the tree has comes
@@ -76,7 +78,7 @@ def counted(groups: Mapping[Group, int], providers: Mapping[str, Mapping[str, An
     return {root: _fits(groups, tree) for root, tree in trees.items()}
 
 
-def _fits(groups: Mapping[Group, int], tree: list[Mapping[str, Any]]) -> int:
+def _fits(groups: Mapping[ResourceGroup, int], tree: list[Mapping[str, Any]]) -> int:
     free = [
         {name: max(0, one["capacity"] - one["used"]) for name, one in provider["resources"].items()}
         for provider in tree

@@ -44,7 +44,7 @@ class Migration:
 
 
 @dataclasses.dataclass
-class Plan:
+class MigrationPlan:
     """Migrations, in the order in which to make them."""
 
     migrations: list[Migration]
@@ -61,7 +61,7 @@ class Plan:
         files.write(path, text + "\n", "plan")
 
     @staticmethod
-    def read(path: Path) -> Plan:
+    def read(path: Path) -> MigrationPlan:
         """Reads a plan that `write` wrote. Raises InputError for any other file."""
         content = parsing.read_json(path)
         try:
@@ -77,7 +77,7 @@ class Plan:
             weights = {
                 str(group): PairWeights.read(fields) for group, fields in content.get("weights", {}).items()
             }
-            return Plan(migrations, start, content.get("in_order") is True, weights)
+            return MigrationPlan(migrations, start, content.get("in_order") is True, weights)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
@@ -109,7 +109,7 @@ def make(
     most: int | None = None,
     weights: Callable[[ServerGroup], PairWeights | None] = lambda _: None,
     compact_policy: str = "hop-bytes-exact",
-) -> Plan:
+) -> MigrationPlan:
     """Plans migrations that each lower the hops of a group by `least_gain` or more.
 
     Groups are planned one after the other, highest gain per migration first, because each migration frees
@@ -120,7 +120,7 @@ def make(
     free = {group.id: slots(group) for group in groups}
     where = {group.id: _whereabouts(cloud, group) for group in cloud.groups}
     by_bytes = {group.id: found for group in groups if (found := weights(group)) is not None}
-    plan = Plan([], {})
+    plan = MigrationPlan([], {})
     left = list(groups)
     while left and (most is None or len(plan.migrations) < most):
         offers = []
@@ -269,7 +269,7 @@ def isolates(hint: PlacementHint) -> bool:
     return hint.placement == "isolated"
 
 
-def summary(cloud: Cloud, plan: Plan) -> Iterator[tuple[ServerGroup, int, float, float]]:
+def summary(cloud: Cloud, plan: MigrationPlan) -> Iterator[tuple[ServerGroup, int, float, float]]:
     """For every group with migrations: how many, and its hops before and after all of them."""
     for identity, before in plan.start.items():
         own = [migration for migration in plan.migrations if migration.group == identity]

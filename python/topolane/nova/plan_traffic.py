@@ -68,7 +68,7 @@ class PairWeights:
         return np.asarray(weights[:, placed] @ hops, np.float64)
 
 
-class Step(NamedTuple):
+class ServerMove(NamedTuple):
     """The move of one server to another node."""
 
     server: str
@@ -94,7 +94,7 @@ def moves(
     slots: Sequence[int],
     least_gain: float,
     costs: Costs,
-) -> Iterator[Step]:
+) -> Iterator[ServerMove]:
     """Moves that each lower the weighted hops by `least_gain` or more; each is the best move after the
     previous ones.
 
@@ -115,7 +115,7 @@ def moves(
             return
         place, target = found
         server, gain = weights.servers[place], float(gains[place, target])
-        yield Step(server, now[server], target, total, total - gain)
+        yield ServerMove(server, now[server], target, total, total - gain)
         total -= gain
         now[server] = target
         free[target] -= 1

@@ -16,7 +16,7 @@ from topolane.nova import config, members
 from topolane.nova.hints import PlacementHint
 from topolane.nova.measured_reader import MeasuredReader
 from topolane.nova.refusals import RefusalCounts
-from topolane.nova.request import Request, open_request
+from topolane.nova.request import NovaRequest, open_request
 from topolane.nova.shared_claims import SharedClaims
 from topolane.nova.topologies import Topologies
 from topolane.nova.unanswered import Unanswered
@@ -42,7 +42,7 @@ class Plugin:
         self.refusals = RefusalCounts()
         self._lock = threading.Lock()
 
-    def request(self, spec: Any) -> Request | PlacementHint | None:
+    def request(self, spec: Any) -> NovaRequest | PlacementHint | None:
         """The state of a request, or only its hint if the hint is invalid.
 
         None if Nova decides alone: the request has no hint, or is for one server without a group, or there is
@@ -52,7 +52,7 @@ class Plugin:
         remembered = getattr(spec, "_topolane", None)
         if remembered is LEFT_TO_NOVA:
             return None
-        if isinstance(remembered, Request):
+        if isinstance(remembered, NovaRequest):
             return remembered
         grouped = _has_group(spec)
         hint = members.hint_of_spec(spec, self.options.default_placement if grouped else "none")

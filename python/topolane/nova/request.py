@@ -24,7 +24,7 @@ from topolane.nova.measured_reader import MeasuredReader
 from topolane.nova.placement_room import servers_by_host
 from topolane.nova.shared_claims import RENEWED_SECONDS, Claim, Given, SharedClaims
 from topolane.nova.topology import Topology
-from topolane.nova.traffic import Ranks
+from topolane.nova.traffic import GroupRanks
 from topolane.nova.unanswered import Unanswered
 
 LOG = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class HostAnswer(NamedTuple):
     """The node that the last server of an isolated group must use."""
 
 
-class Request:
+class NovaRequest:
     """The state of a request, kept while Nova places its instances one by one."""
 
     def __init__(
@@ -364,7 +364,7 @@ def open_request(
     others: servers.OtherGroups,
     measured: MeasuredReader,
     shared: SharedClaims | None = None,
-) -> Request:
+) -> NovaRequest:
     """The state of a request before its first instance is placed. Raises Unanswered if it must be isolated
     and cannot be decided.
     """
@@ -415,7 +415,7 @@ def open_request(
     if alike != "none":
         identical = IdenticalHosts(alike, reported(context, [*hosts, *([source] if source else [])]))
     several = awaiting > 1 and most_per_host(group) > 1
-    return Request(
+    return NovaRequest(
         placement,
         spec,
         room=servers_by_host(context, spec) if several else None,
@@ -453,14 +453,14 @@ def _ranks(
     spec: Any,
     hint: PlacementHint,
     topology: Topology,
-    running: list[servers.Member],
-    at_hand: servers.Member | None,
+    running: list[servers.GroupMember],
+    at_hand: servers.GroupMember | None,
     options: Any,
     measured: MeasuredReader,
-) -> Ranks | None:
+) -> GroupRanks | None:
     if hint.placement == "spread":
         return None
-    group = sorted([*running, at_hand] if at_hand is not None else running, key=servers.Member.age)
+    group = sorted([*running, at_hand] if at_hand is not None else running, key=servers.GroupMember.age)
     traffic = group_traffic(spec, hint, [member.uuid for member in group], options, measured)
     if traffic is None:
         return None
@@ -468,4 +468,4 @@ def _ranks(
     on_machine = [member for member in running if member.host in topology.node_of]
     at = {rank[member.uuid]: topology.node_of[member.host or ""] for member in on_machine}
     next_rank = rank[at_hand.uuid] if at_hand is not None else len(running)
-    return Ranks(topology.machine, traffic, at, next_rank)
+    return GroupRanks(topology.machine, traffic, at, next_rank)

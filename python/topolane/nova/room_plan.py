@@ -16,8 +16,8 @@ from topolane._engine import RoomPlan as Found
 from topolane.nova.cloud import Cloud, Server, ServerGroup, alike
 from topolane.nova.group_placement import POLICIES, GroupPlacement
 from topolane.nova.hints import PlacementHint
-from topolane.nova.plan import Migration, Plan
-from topolane.nova.steps import Step, Where, moved, nodes_of, order, others_on
+from topolane.nova.plan import Migration, MigrationPlan
+from topolane.nova.steps import MigrationStep, Where, moved, nodes_of, order, others_on
 
 TRIES = 16
 """How often to ask the engine. Each time, some groups of the earlier plans must stay."""
@@ -27,12 +27,12 @@ Layout = tuple[dict[str, list[int]], list[int]]
 
 
 @dataclasses.dataclass(frozen=True)
-class RoomPlan:
+class NovaRoomPlan:
     """The answer to the question how to make room for one group."""
 
     refusal: str | None
     """Why the group is refused now; None if it fits without moves."""
-    plan: Plan | None
+    plan: MigrationPlan | None
     """Migrations after which Nova admits the group; None if none were found."""
     hosts: list[str]
     """The hosts where the group then fits."""
@@ -59,7 +59,7 @@ def find(
     only: Collection[str] = (),
     stay: Collection[str] = (),
     sharing: bool = False,
-) -> RoomPlan:
+) -> NovaRoomPlan:
     """Finds the plan with the fewest forced migrations, then the fewest migrations.
 
     wanted: a group of one server, which gives the flavor and the zone of all servers. free: the free slots of
@@ -71,7 +71,7 @@ def find(
     movable = [group for group in _movable(cloud, wanted, where) if group.id in (only or {group.id})]
     movable = [group for group in movable if group.id not in stay]
     refusal = _refusal(cloud, where, servers, free)
-    proposed = RoomPlan(refusal, Plan([], {}) if refusal is None else None, [], len(movable), 0)
+    proposed = NovaRoomPlan(refusal, MigrationPlan([], {}) if refusal is None else None, [], len(movable), 0)
     if refusal is None:
         return proposed
     left: collections.deque[frozenset[int]] = collections.deque([frozenset()])
@@ -190,9 +190,9 @@ def _best(
     servers: int,
     layouts: list[Layout],
     sharing: bool,
-) -> tuple[Plan, list[str]] | None:
+) -> tuple[MigrationPlan, list[str]] | None:
     """The cheapest plan among layouts that make room in an allowed order, and the hosts for the new group."""
-    found: list[tuple[Plan, list[str]]] = []
+    found: list[tuple[MigrationPlan, list[str]]] = []
     for places, home in (_fewest_moves(cloud, where, layout) for layout in layouts):
         goes = {name: [_host(cloud, node) for node in nodes] for name, nodes in places.items()}
         steps = order(cloud, where, goes)
@@ -207,7 +207,7 @@ def _best(
     return min(found, key=lambda one: _price(one[0]), default=None)
 
 
-def _price(plan: Plan) -> tuple[int, int]:
+def _price(plan: MigrationPlan) -> tuple[int, int]:
     """Sort key of plans: the number of forced migrations, then of all."""
     return sum(migration.forced for migration in plan.migrations), len(plan.migrations)
 
@@ -312,14 +312,14 @@ def after(
     return then, left
 
 
-def _plan(cloud: Cloud, where: Where, steps: list[Step]) -> Plan:
+def _plan(cloud: Cloud, where: Where, steps: list[MigrationStep]) -> MigrationPlan:
     """A plan of these steps, with the hops of their groups before and after each."""
     now = moved(where, [])
 
     def hops(group: str) -> float:
         return cloud.topology.machine.quality(sorted(nodes_of(cloud, now[group].values())))[1]
 
-    plan = Plan([], {step.group: hops(step.group) for step in steps}, in_order=True)
+    plan = MigrationPlan([], {step.group: hops(step.group) for step in steps}, in_order=True)
     for group, server, source, target, forced in steps:
         before = hops(group)
         now[group][server.id] = target

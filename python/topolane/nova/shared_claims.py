@@ -21,7 +21,7 @@ from oslo_log import log as logging
 from sqlalchemy.dialects import mysql
 
 from topolane.nova import own_tables
-from topolane.nova.concurrent_requests import SECONDS, Entry
+from topolane.nova.concurrent_requests import SECONDS, ConcurrentRequest
 from topolane.nova.own_tables import UNUSABLE
 from topolane.nova.unanswered import Unanswered
 
@@ -87,10 +87,12 @@ class Claim(NamedTuple):
     planned: list[str]
     dedicated: bool
 
-    def entry(self) -> Entry:
+    def entry(self) -> ConcurrentRequest:
         """The claim in the form of this process's own requests."""
         given = [one.host for one in self.given]
-        return Entry(self.group, self.hosts, given, self.dedicated, 0.0, tuple(self.planned), self.server)
+        return ConcurrentRequest(
+            self.group, self.hosts, given, self.dedicated, 0.0, tuple(self.planned), self.server
+        )
 
 
 class Claims(NamedTuple):

@@ -18,7 +18,7 @@ Where = dict[str, dict[str, str]]
 """The host of every server that has one, by group and server."""
 
 
-class Step(NamedTuple):
+class MigrationStep(NamedTuple):
     """One migration in an order."""
 
     group: str
@@ -31,7 +31,7 @@ class Step(NamedTuple):
 
 def order(
     cloud: Cloud, where: Where, goes: dict[str, list[str]], *, sharing: bool = False
-) -> list[Step] | None:
+) -> list[MigrationStep] | None:
     """An order of migrations that bring groups to their target hosts. A server that is already on one of them
     stays.
 
@@ -60,10 +60,10 @@ class _Search:
         }
         self._looks = 0
 
-    def found(self) -> list[Step] | None:
+    def found(self) -> list[MigrationStep] | None:
         """The order."""
         seen: set[tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]] = set()
-        steps: list[Step] = []
+        steps: list[MigrationStep] = []
         stack = [self._next()]
         while stack and self._leaving:
             step = next(stack[-1], None)
@@ -82,13 +82,13 @@ class _Search:
             stack.append(self._next())
         return None if self._leaving else steps
 
-    def _make(self, step: Step, undo: bool = False) -> None:
+    def _make(self, step: MigrationStep, undo: bool = False) -> None:
         self._now[step.group][step.server.id] = step.source if undo else step.target
         change = set.add if undo else set.remove
         change(self._leaving, (step.group, step.server.id))
         change(self._targets, (step.group, step.target))
 
-    def _next(self) -> Iterator[Step]:
+    def _next(self) -> Iterator[MigrationStep]:
         """The possible next steps. Undo the previous step before taking the next one."""
         others = []
         for step in self._candidates():
@@ -102,7 +102,7 @@ class _Search:
         if self._sharing:
             yield from others
 
-    def _candidates(self) -> list[Step]:
+    def _candidates(self) -> list[MigrationStep]:
         """Migrations to empty hosts; of equivalent hosts, only one is tried."""
         taken = {self._now[name][server] for name, server in self._leaving}
         awaited = {host for _, host in self._targets}
@@ -117,14 +117,14 @@ class _Search:
             place = (1, host) if host in awaited else (0, self._leaf_of[host])
             leaving[name, place] = server
         return [
-            Step(name, self._servers[name][server], self._now[name][server], target)
+            MigrationStep(name, self._servers[name][server], self._now[name][server], target)
             for (name, _), target in sorted(empty.items())
             for (group, _), server in sorted(leaving.items())
             if group == name
         ]
 
 
-def _allowed(cloud: Cloud, now: Where, step: Step) -> bool:
+def _allowed(cloud: Cloud, now: Where, step: MigrationStep) -> bool:
     """Whether the filter lets the server go there."""
     group = cloud.group(step.group)
     others = list(others_on(cloud, now, {group.id}))
@@ -158,7 +158,7 @@ def others_on(cloud: Cloud, where: Where, but: Collection[str]) -> Iterator[tupl
             yield nodes, isolates(group.hint), len(nodes) < len(hosts)
 
 
-def moved(where: Where, steps: list[Step]) -> Where:
+def moved(where: Where, steps: list[MigrationStep]) -> Where:
     """The hosts of servers after these steps."""
     then = {name: dict(hosts) for name, hosts in where.items()}
     for step in steps:

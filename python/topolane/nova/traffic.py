@@ -24,7 +24,7 @@ def profile(directory: str, name: str) -> Traffic:
     raise InputError(f"there is no traffic profile {name} in {directory} ({', '.join(ENDINGS)})")
 
 
-class Ranks:
+class GroupRanks:
     """The ranks of a group: rank r is its r-th server by the order of creation.
 
     If no member runs yet, all ranks are mapped at once onto the nodes that the policy would take (`topolane

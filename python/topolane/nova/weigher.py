@@ -11,7 +11,7 @@ from oslo_log import log as logging
 
 from topolane.nova import multiplier
 from topolane.nova.plugin import plugin
-from topolane.nova.request import Request
+from topolane.nova.request import NovaRequest
 
 LOG = logging.getLogger(__name__)
 
@@ -54,14 +54,14 @@ class TopolaneWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
             # request's next server.
             LOG.exception("Topolane's weigher failed; all hosts weigh alike.")
             request = getattr(weight_properties, "_topolane", None)
-            if isinstance(request, Request):
+            if isinstance(request, NovaRequest):
                 request.problem = "an error in Topolane"
             return [0.0] * len(hosts)
 
     def _weights(self, hosts: list[Any], spec: Any) -> list[float]:
         alike = [0.0] * len(hosts)
         request = None if scheduler_utils.request_is_rebuild(spec) else plugin().request(spec)
-        if not isinstance(request, Request):
+        if not isinstance(request, NovaRequest):
             return alike
         asked = request.ask(hosts)
         costs = asked.answer.costs if asked.planned is None else asked.planned
