@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from topolane.mpi.frames import Decoder, Hello, Kind, Records
+from topolane.mpi.frames import Decoder, FrameKind, Hello, Records
 
 
 class Rank(asyncio.Protocol):
@@ -35,7 +35,7 @@ class Rank(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         for frame in self.decoder.feed(data):
-            if frame.kind == Kind.ACK:
+            if frame.kind == FrameKind.ACK:
                 self.acknowledged = int.from_bytes(frame.payload, "little")
 
     def report(self) -> None:

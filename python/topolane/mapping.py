@@ -12,7 +12,7 @@ MOST_RANKS = 65_536
 """The most ranks of a map; more would take minutes."""
 
 
-class Ranks(Protocol):
+class MappedRanks(Protocol):
     """An object that knows the host and core of each rank."""
 
     @property
@@ -102,7 +102,7 @@ def place_ranks(
     return Mapped(machine, where, cores, mapping)
 
 
-def rankfile(mapped: Ranks) -> str:
+def rankfile(mapped: MappedRanks) -> str:
     """The map as Open MPI's rankfile, for `mpirun --rankfile FILE`. A slot is the number of a core on the
     host.
     """
@@ -110,7 +110,7 @@ def rankfile(mapped: Ranks) -> str:
     return "".join(f"rank {rank}={host} slot={core}\n" for rank, (host, core) in rows)
 
 
-def hostfile(mapped: Ranks) -> str:
+def hostfile(mapped: MappedRanks) -> str:
     """The map with one host per line, in the order of the ranks.
 
     For MPICH and its relatives: `mpiexec -f FILE`; for Open MPI: `mpirun --hostfile FILE --map-by seq`.

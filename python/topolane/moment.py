@@ -25,7 +25,7 @@ TEXTS = ("allocated_resources", "taken", "from_nodes", "to_nodes", "links", "len
 
 
 @dataclasses.dataclass(frozen=True)
-class Running:
+class RunningAtMoment:
     """A job at one moment; nodes and cables are half-open ranges."""
 
     job: int
@@ -47,7 +47,7 @@ def running_at(
     jobs: polars.DataFrame,
     moves: polars.DataFrame | None = None,
     job_links: polars.DataFrame | None = None,
-) -> list[Running]:
+) -> list[RunningAtMoment]:
     """The jobs that run at `time`, in order of their numbers.
 
     A job runs from its start until just before its end; after a move it runs on its new nodes. Raises
@@ -81,7 +81,7 @@ def running_at(
     for job, text in nodes.items():
         owned, lent = links.get(job, ("", ""))
         found.append(
-            Running(
+            RunningAtMoment(
                 job,
                 intervals(text),
                 intervals(owned),
@@ -129,7 +129,7 @@ def busiest(utilization: polars.DataFrame) -> float:
     return float(utilization["time"][utilization["busy_nodes"].arg_max() or 0])
 
 
-def read(directory: str | Path, hours: float | None) -> list[Running]:
+def read(directory: str | Path, hours: float | None) -> list[RunningAtMoment]:
     """The jobs `hours` after a run's first submission, or at its busiest minute, read from the run's files.
 
     Raises InputError if the directory holds no run, or a file differs from what a run writes.

@@ -43,10 +43,10 @@ def _said(bound: float) -> str:
     return str(bound) if isinstance(bound, int) else f"{bound:g}"
 
 
-def read(path: str | Path) -> Table:
+def read(path: str | Path) -> FileTable:
     """The top-level table of a TOML file. Raises InputError if the file is not TOML."""
     text = texts.read_text(path, texts.SMALL)
-    return Table(parsing.parse_toml(text, str(path)), str(path), text.splitlines(), "", 0)
+    return FileTable(parsing.parse_toml(text, str(path)), str(path), text.splitlines(), "", 0)
 
 
 def csv_rows(
@@ -83,7 +83,7 @@ def csv_rows(
         raise InputError(f"{path}: not CSV: {error}") from error
 
 
-class Table:
+class FileTable:
     """A table of the file. Its methods remove the values that they return; `done` refuses keys that remain."""
 
     def __init__(self, values: dict[str, Any], path: str, lines: list[str], header: str, place: int) -> None:
@@ -176,14 +176,14 @@ class Table:
             raise self.refuse(key, f"must be true or false, not {shown(value)}")
         return value
 
-    def table(self, key: str) -> Table:
+    def table(self, key: str) -> FileTable:
         """A table inside this one; empty if it is missing."""
         value = self._take(key, {})
         if not isinstance(value, dict):
             raise self.refuse(key, f"must be a table [{self._under(key)}], not {shown(value)}")
-        return Table(value, self._path, self._lines, self._under(key), 0)
+        return FileTable(value, self._path, self._lines, self._under(key), 0)
 
-    def tables(self, key: str, before: int = 0) -> list[Table]:
+    def tables(self, key: str, before: int = 0) -> list[FileTable]:
         """The tables `[[key]]` inside this one. before: how many tables with the same header come earlier in
         the file.
         """
@@ -192,7 +192,7 @@ class Table:
             raise self.refuse(key, f"must be tables [[{self._under(key)}]], not {shown(value)}")
         header = self._under(key)
         return [
-            Table(one, self._path, self._lines, header, before + place) for place, one in enumerate(value)
+            FileTable(one, self._path, self._lines, header, before + place) for place, one in enumerate(value)
         ]
 
     def done(self) -> None:

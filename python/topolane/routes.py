@@ -72,7 +72,7 @@ class Link:
         return f"{self.source}->{self.target}" + ("" if self.number is None else f"#{self.number}")
 
 
-class Links:
+class MachineLinks:
     """The links of a machine, by cable and direction."""
 
     def __init__(self, machine: Machine) -> None:

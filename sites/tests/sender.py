@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 
-from topolane.mpi.frames import Decoder, Hello, Kind, Records, encode, sites_of
+from topolane.mpi.frames import Decoder, FrameKind, Hello, Records, encode, sites_of
 
 Entry = tuple[int, int, int, int, int]
 
@@ -46,7 +46,9 @@ class Rank:
 
     def bye(self, dropped: int = 0) -> None:
         """Reaches MPI_Finalize."""
-        self._send(lambda sequence: encode(Kind.BYE, json.dumps({"dropped": dropped}).encode(), sequence))
+        self._send(
+            lambda sequence: encode(FrameKind.BYE, json.dumps({"dropped": dropped}).encode(), sequence)
+        )
 
     def cut(self) -> None:
         """Loses its connection without a word."""
@@ -72,20 +74,20 @@ class Rank:
         decoder = Decoder()
         while data := await reader.read(1 << 16):
             for frame in decoder.feed(data):
-                if frame.kind == Kind.WELCOME:
+                if frame.kind == FrameKind.WELCOME:
                     last = json.loads(frame.payload)["last"]
                     self.welcomes.append(last)
                     self._acknowledged(last)
                     for sequence in sorted(self.unacknowledged):
                         writer.write(self.unacknowledged[sequence])
                     self._writer = writer
-                elif frame.kind == Kind.ACK:
+                elif frame.kind == FrameKind.ACK:
                     self._acknowledged(int.from_bytes(frame.payload, "little"))
-                elif frame.kind == Kind.SITES:
+                elif frame.kind == FrameKind.SITES:
                     epoch, sites = sites_of(frame.payload)
                     self.epochs.append(epoch)
                     self.sites = sites.tolist()
-                elif frame.kind == Kind.REFUSED:
+                elif frame.kind == FrameKind.REFUSED:
                     self.refused = frame.payload.decode()
 
     def _acknowledged(self, last: int) -> None:

@@ -15,15 +15,15 @@ from topolane.mpi.counts import WatchedProgram
 from topolane.mpi.frames import (
     Decoder,
     FrameError,
+    FrameKind,
     Hello,
-    Kind,
     Records,
     dropped,
     encode,
     sites_frame,
     sites_of,
 )
-from topolane.mpi.listener import Slots
+from topolane.mpi.listener import ConnectionSlots
 from topolane.mpi.receiver import Receiver
 from topolane.mpi.window import WIDTH, Window
 
@@ -56,7 +56,7 @@ class Transport(asyncio.Transport):
 
 
 def connected(receiver: Receiver) -> tuple[Connection, Transport]:
-    slot = Slots(1).take(lambda: None)
+    slot = ConnectionSlots(1).take(lambda: None)
     assert slot is not None
     connection, transport = Connection(receiver, None, slot), Transport()
     connection.connection_made(transport)
@@ -77,7 +77,7 @@ def test_any_bytes_are_frames_or_a_typed_error(data: bytes, piece: int) -> None:
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from(list(Kind)), st.binary(max_size=99), st.integers(0, 2**64 - 1))),
+    st.lists(st.tuples(st.sampled_from(list(FrameKind)), st.binary(max_size=99), st.integers(0, 2**64 - 1))),
     st.integers(1, 50),
 )
 def test_frames_come_back_whole_however_they_are_cut(sent, piece: int) -> None:
@@ -92,7 +92,7 @@ def test_frames_come_back_whole_however_they_are_cut(sent, piece: int) -> None:
 @given(st.data(), st.binary(min_size=0, max_size=60))
 def test_a_changed_bit_is_found(data, payload: bytes) -> None:
     """One bit flipped anywhere in a frame: no frame comes out of it."""
-    frame = bytearray(encode(Kind.RECORDS, payload, 7))
+    frame = bytearray(encode(FrameKind.RECORDS, payload, 7))
     bit = data.draw(st.integers(0, 8 * len(frame) - 1))
     frame[bit // 8] ^= 1 << bit % 8
     with contextlib.suppress(FrameError):

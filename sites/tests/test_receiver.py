@@ -10,7 +10,7 @@ import pytest
 from sender import Rank
 from topolane import InputError
 from topolane.mpi.address import Address
-from topolane.mpi.frames import Decoder, Hello, Kind, Records
+from topolane.mpi.frames import Decoder, FrameKind, Hello, Records
 from topolane.mpi.limits import Event, Limits
 from topolane.mpi.receiver import Receiver
 from waiting import until_async
@@ -171,7 +171,7 @@ def test_a_tcp_port_needs_a_token(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="needs a token"):
             await receiver.listen(Address(host="0.0.0.0", port=0))
         address = await receiver.listen(Address(host="0.0.0.0", port=0), token="secret")
-        for token, answer in (("guess", Kind.REFUSED), ("secret", Kind.WELCOME)):
+        for token, answer in (("guess", FrameKind.REFUSED), ("secret", FrameKind.WELCOME)):
             reader, writer = await asyncio.open_connection("127.0.0.1", address.port)
             writer.write(Hello("p", "p", 0, 1, "h", 1, "1", token=token).encode())
             assert [frame.kind for frame in Decoder().feed(await reader.read(4096))] == [answer]

@@ -15,7 +15,7 @@ from topolane import InputError
 from topolane.mpi.counts import WatchedProgram
 from topolane.mpi.frames import Records
 from topolane.mpi.window import Window
-from topolane.reading import Table
+from topolane.reading import FileTable
 from topolane_sites.files import _database
 from topolane_sites.model import Stage
 from topolane_sites.program_rows import program_of, program_row, rank_rows
@@ -40,8 +40,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return url
 
 
-def _reported(state: str) -> Table:
-    return Table({"state": state}, "sites.toml", [], "", 0)
+def _reported(state: str) -> FileTable:
+    return FileTable({"state": state}, "sites.toml", [], "", 0)
 
 
 def program() -> WatchedProgram:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from topolane.reading import Table, read
+from topolane.reading import FileTable, read
 
 from topolane_sites import relay
 from topolane_sites.model import Guest, Host
@@ -163,7 +163,7 @@ def read_cluster(
 Network = ipaddress.IPv4Network
 
 
-def _network(top: Table) -> Network:
+def _network(top: FileTable) -> Network:
     text = top.word("network")
     try:
         return Network(text)
@@ -171,7 +171,7 @@ def _network(top: Table) -> Network:
         raise top.refuse("network", f"{text!r} is no network such as 10.42.0.0/24: {error}") from error
 
 
-def _member(table: Table) -> Member:
+def _member(table: FileTable) -> Member:
     tunnel = table.word("tunnel")
     try:
         ipaddress.IPv4Address(tunnel)
@@ -190,7 +190,7 @@ def _member(table: Table) -> Member:
 
 
 def _relay(
-    top: Table, members: Sequence[Member], site_of: Mapping[str, str], links: Sequence[Link]
+    top: FileTable, members: Sequence[Member], site_of: Mapping[str, str], links: Sequence[Link]
 ) -> str | None:
     wanted = top.word("relay", "")
     hidden = [member.name for member in members if member.behind_nat]
@@ -216,7 +216,7 @@ def _relay(
 class _Draft:
     """A guest of the file that has no host yet."""
 
-    table: Table
+    table: FileTable
     guest: Guest
     boot: Boot
     wanted: str
@@ -224,7 +224,7 @@ class _Draft:
 
 
 def _guest(
-    table: Table,
+    table: FileTable,
     cluster: str,
     network: Network,
     before: Sequence[Guest],
@@ -288,7 +288,7 @@ def _host(draft: _Draft, hosts: Sequence[Host], taken: Sequence[Guest], *, unlim
     return max(with_room, key=lambda host: _free(host, taken)[0]).name
 
 
-def _check(table: Table, boot: Boot) -> None:
+def _check(table: FileTable, boot: Boot) -> None:
     if bool(boot.kernel) == bool(boot.image):
         raise table.refuse(None, "a guest starts from a kernel or from an image")
     for key in ("kernel", "initramfs", "image"):

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from topolane._engine import InputError, site_policies
 from topolane.mpi.address import Address
-from topolane.reading import MOST_CORES, Table, read
+from topolane.reading import MOST_CORES, FileTable, read
 
 from topolane_sites.model import Guest, Host, Link, Site
 from topolane_sites.movers import DRIVERS, WANT_ADDRESS
@@ -99,7 +99,7 @@ def read_config(path: str | Path) -> Config:
     return config
 
 
-def _sites(top: Table) -> tuple[Site, ...]:
+def _sites(top: FileTable) -> tuple[Site, ...]:
     sites: list[Site] = []
     before = 0
     seen: set[str] = set()
@@ -124,7 +124,7 @@ def _sites(top: Table) -> tuple[Site, ...]:
     return tuple(sites)
 
 
-def _host(table: Table, site: str) -> Host:
+def _host(table: FileTable, site: str) -> Host:
     name = table.name("name")
     cores, memory = table.whole("cores", 1, MOST_CORES), table.size("memory")
     driver, address = _driver(table)
@@ -134,7 +134,7 @@ def _host(table: Table, site: str) -> Host:
     return Host(name, site, cores, memory, driver, address, speed, given)
 
 
-def _driver(table: Table) -> tuple[str, str]:
+def _driver(table: FileTable) -> tuple[str, str]:
     """The driver and the address of a host, or of a site whose hosts report themselves."""
     driver, address = table.word("driver", "dry-run"), table.word("address", "")
     if driver not in DRIVERS:
@@ -144,7 +144,7 @@ def _driver(table: Table) -> tuple[str, str]:
     return driver, address
 
 
-def _link(table: Table, sites: set[str]) -> Link:
+def _link(table: FileTable, sites: set[str]) -> Link:
     between = table.words("between")
     if len(between) != 2 or between[0] == between[1] or not sites.issuperset(between):
         raise table.refuse("between", f"must name two of the sites, not {list(between)!r}")
@@ -159,7 +159,7 @@ def _link(table: Table, sites: set[str]) -> Link:
     return link
 
 
-def _guests(top: Table, hosts: Mapping[str, Host]) -> tuple[Guest, ...]:
+def _guests(top: FileTable, hosts: Mapping[str, Host]) -> tuple[Guest, ...]:
     guests: dict[str, Guest] = {}
     for table in top.tables("guest"):
         guest = _guest(table, hosts)
@@ -169,7 +169,7 @@ def _guests(top: Table, hosts: Mapping[str, Host]) -> tuple[Guest, ...]:
     return tuple(guests.values())
 
 
-def _guest(table: Table, hosts: Mapping[str, Host]) -> Guest:
+def _guest(table: FileTable, hosts: Mapping[str, Host]) -> Guest:
     dirty = table.size("dirty", 0)
     guest = Guest(
         name=table.name("name"),
@@ -195,14 +195,14 @@ def _guest(table: Table, hosts: Mapping[str, Host]) -> Guest:
     return guest
 
 
-def _address(table: Table, key: str, text: str) -> Address:
+def _address(table: FileTable, key: str, text: str) -> Address:
     try:
         return Address.parse(text)
     except InputError as error:
         raise table.refuse(key, f"= {error}") from error
 
 
-def _database(table: Table, folder: Path) -> str:
+def _database(table: FileTable, folder: Path) -> str:
     """The URL of the database. A path names an SQLite file."""
     text = table.word("state", "sites.db")
     if urlsplit(text).scheme.startswith("postgresql"):
@@ -213,7 +213,7 @@ def _database(table: Table, folder: Path) -> str:
     return f"sqlite:///{folder / name}"
 
 
-def _token(table: Table, key: str, folder: Path) -> str | None:
+def _token(table: FileTable, key: str, folder: Path) -> str | None:
     name = table.word(key, "")
     if not name:
         return None
@@ -232,7 +232,7 @@ def _token(table: Table, key: str, folder: Path) -> str | None:
     return token
 
 
-def _check_listeners(config: Config, table: Table) -> None:
+def _check_listeners(config: Config, table: FileTable) -> None:
     if config.read_token is not None and config.read_token in (config.token, config.report_token):
         raise table.refuse("read-token-file", "holds a token that allows more; it needs one of its own")
     for address in config.listen:

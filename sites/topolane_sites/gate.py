@@ -7,7 +7,7 @@ import re
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
-from topolane.web.requests import Refused, bearer, body_of, is_own, replay, same
+from topolane.web.requests import RequestRefused, bearer, body_of, is_own, replay, same
 
 REPORT = re.compile("/(hosts|guests)/[^/]+/report")
 MOST_BODY = 64 << 10
@@ -37,7 +37,7 @@ class Gate:
             scope[OPERATOR] = self._is_operator(headers, scope["method"], path)
             most = next((most for of, most in MOST_OF if of.fullmatch(path)), MOST_BODY)
             body = await body_of(headers, receive, most)
-        except Refused as refused:
+        except RequestRefused as refused:
             # What is left of the body is not read: the connection ends with the answer.
             answer = JSONResponse({"detail": str(refused)}, refused.status, refused.headers)
             await answer(scope, receive, send)
@@ -47,16 +47,16 @@ class Gate:
 
     def _is_operator(self, headers: Headers, method: str, path: str) -> bool:
         """Whether the request comes from the operator; otherwise from one who reads, or from a host or a guest that
-        reports. Raises Refused.
+        reports. Raises RequestRefused.
         """
         shown = bearer(headers)
         operator = self._token is None or same(shown, self._token)
         if not operator and not (REPORT.fullmatch(path) and same(shown, self._report_token)):
             if not same(shown, self._read_token):
-                raise Refused(401, "the token is missing or wrong", {"WWW-Authenticate": "Bearer"})
+                raise RequestRefused(401, "the token is missing or wrong", {"WWW-Authenticate": "Bearer"})
             if method not in ("GET", "HEAD"):
-                raise Refused(403, f"this token may only read: it allows GET, not {method}")
+                raise RequestRefused(403, f"this token may only read: it allows GET, not {method}")
         origin = headers.get("origin")
         if origin is not None and not is_own(origin, headers.get("host", "")):
-            raise Refused(403, "a page of another origin may not ask")
+            raise RequestRefused(403, "a page of another origin may not ask")
         return operator

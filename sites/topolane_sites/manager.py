@@ -12,7 +12,7 @@ import numpy as np
 from topolane.mpi.acknowledger import Taken
 from topolane.mpi.counts import WatchedProgram
 from topolane.mpi.limits import Limits
-from topolane.mpi.listener import Slots
+from topolane.mpi.listener import ConnectionSlots
 from topolane.mpi.receiver import Receiver
 
 from topolane_sites.accuracy import Accuracy
@@ -44,7 +44,7 @@ class Manager:
         *,
         dry_run: bool = False,
         say: Callable[[str], None] = lambda _: None,
-        slots: Slots | None = None,
+        slots: ConnectionSlots | None = None,
     ) -> None:
         """say: called with a line for each event. slots: for the connections of programs."""
         self.config, self.state = config, state

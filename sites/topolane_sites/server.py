@@ -14,11 +14,11 @@ from topolane._engine import InputError
 from topolane.mpi.address import Address, bound_to
 from topolane.mpi.limits import Limits
 from topolane.mpi.listener import (
-    Slots,
+    ConnectionSlots,
     connections_possible,
     raise_descriptor_limit,
 )
-from topolane.web.bounded import LOG, Protocol, Seldom, Server
+from topolane.web.bounded import LOG, BoundedServer, Protocol, Seldom
 
 from topolane_sites.api import create
 from topolane_sites.files import Config
@@ -46,8 +46,8 @@ async def _serve(config: Config, state: State, dry_run: bool) -> None:
         asyncio.get_running_loop().add_signal_handler(ending, stopping.set)
     raise_descriptor_limit()
     possible = connections_possible()
-    http = Slots(min(HTTP_CONNECTIONS, max(1, possible // 2)))
-    programs = Slots(max(1, min(Limits.connections, possible - http.most)))
+    http = ConnectionSlots(min(HTTP_CONNECTIONS, max(1, possible // 2)))
+    programs = ConnectionSlots(max(1, min(Limits.connections, possible - http.most)))
     manager = Manager(config, state, dry_run=dry_run, say=_say, slots=programs)
     LOG.addFilter(Seldom())
     servers = [_server(manager, address, http) for address in config.listen]
@@ -69,7 +69,9 @@ def _say(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
 
-def _server(manager: Manager, address: Address, slots: Slots) -> tuple[Server, socket.socket]:
+def _server(
+    manager: Manager, address: Address, slots: ConnectionSlots
+) -> tuple[BoundedServer, socket.socket]:
     config = manager.config
     is_tcp = address.path is None
     app = create(
@@ -96,4 +98,4 @@ def _server(manager: Manager, address: Address, slots: Slots) -> tuple[Server, s
         raise InputError(
             f"certificate {config.certificate}, key {config.key}: {error.strerror or error}"
         ) from error
-    return Server(settings, slots), bound_to(address)
+    return BoundedServer(settings, slots), bound_to(address)

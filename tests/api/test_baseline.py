@@ -10,17 +10,17 @@ import pytest
 from topolane import workload
 from topolane.baseline import details
 from topolane.baseline.details import Details
-from topolane.baseline.measures import Runs, Waits, least_difference, spearman, within
+from topolane.baseline.measures import RunArrays, Waits, least_difference, spearman, within
 from topolane.baseline.reasons import counted, reasons
 from topolane.failures import Failure
 
 HOUR = 3600.0
 
 
-def runs(*rows: tuple[int, float, float, float, float]) -> Runs:
+def runs(*rows: tuple[int, float, float, float, float]) -> RunArrays:
     """Runs of (id, submit, start, run, nodes)."""
     ids, *values = zip(*rows)
-    return Runs(np.array(ids, np.int64), *(np.array(each, float) for each in values))
+    return RunArrays(np.array(ids, np.int64), *(np.array(each, float) for each in values))
 
 
 def test_equal_values_share_their_ranks() -> None:

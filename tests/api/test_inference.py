@@ -10,21 +10,21 @@ import pytest
 import topolane
 from topolane import InputError, Shape, Task, inference
 from topolane.inference.holds import held_until
-from topolane.inference.log import Log, cores_of
+from topolane.inference.log import RunLog, cores_of
 from topolane.inference.service import Service
 
 HOUR = 3600.0
 DAY = 24 * HOUR
 
 
-def log(*jobs: tuple[float, float, float, float, float], by_start: bool = False) -> Log:
+def log(*jobs: tuple[float, float, float, float, float], by_start: bool = False) -> RunLog:
     """Jobs of (submit, start, run, walltime, nodes) in the order of their submission."""
     submit, start, run, walltime, nodes = np.array(jobs, float).T
     order = np.argsort(start if by_start else submit, kind="stable")
-    return Log(submit, start, start + run, walltime, nodes, np.argsort(order, kind="stable"))
+    return RunLog(submit, start, start + run, walltime, nodes, np.argsort(order, kind="stable"))
 
 
-def held(jobs: Log, nodes: int = 4) -> list[float | None]:
+def held(jobs: RunLog, nodes: int = 4) -> list[float | None]:
     """Until when each was held; None for one that was not."""
     return [None if math.isnan(time) else time for time in held_until(jobs, Service.full(nodes)).tolist()]
 
@@ -71,7 +71,7 @@ def test_what_easy_did_itself_held_nothing() -> None:
     assert jobs["job_id"].to_list() == columns["id"].tolist()
     columns["start"] = jobs["starting_time"].to_numpy()
     cores, known = cores_of(machine), np.ones(len(jobs), bool)
-    made = Log.of(columns, workload.earlier_runs(), known, cores, None, by_start=False)
+    made = RunLog.of(columns, workload.earlier_runs(), known, cores, None, by_start=False)
     assert np.isnan(held_until(made, Service.full(machine.nodes))).all()
 
 
@@ -97,7 +97,7 @@ def test_a_job_without_a_run_time_holds_nothing() -> None:
     assert held(log((0, 0, 0, 0, 4), (0, 0, 10, 10, 4), (0, 10, 10, 10, 4))) == [None, None, None]
 
 
-def in_service(jobs: Log, nodes: int = 4) -> Service:
+def in_service(jobs: RunLog, nodes: int = 4) -> Service:
     """What is inferred if every job wants its nodes from its submission on."""
     return Service.of(jobs, jobs.submit, nodes)
 

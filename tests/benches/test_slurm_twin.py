@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from topolane import InputError
-from topolane.baseline.measures import Runs
+from topolane.baseline.measures import RunArrays
 from topolane.slurm import accounting, accounting_jobs, accounting_workload
 from topolane.sources import machine
 
@@ -32,10 +32,10 @@ from measure import Row
 RECORDS = ROOT / "tests" / "live" / "slurm" / "records-of-a-twin"
 
 
-def runs(*rows: tuple[int, float, float, float, float]) -> Runs:
+def runs(*rows: tuple[int, float, float, float, float]) -> RunArrays:
     """Runs of (id, submit, start, run, nodes)."""
     ids, *values = zip(*rows)
-    return Runs(np.array(ids, np.int64), *(np.array(each, float) for each in values))
+    return RunArrays(np.array(ids, np.int64), *(np.array(each, float) for each in values))
 
 
 def test_a_replay_that_is_what_happened_meets_every_target() -> None:

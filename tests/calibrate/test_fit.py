@@ -12,19 +12,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from topolane.calibrate import machine_file
 from topolane.calibrate.fit import fit
-from topolane.calibrate.measurement import Measurement, Row, read
+from topolane.calibrate.measurement import Measurement, MeasurementRow, read
 from topolane.calibrate.sharing import sharing
 
 SIZES = (0, 1, *(4**power for power in range(1, 12)))
 speeds = st.floats(1e7, 1e11)
 
 
-def rows(pattern: str, rates: dict[int, float], latency: float) -> Iterator[Row]:
+def rows(pattern: str, rates: dict[int, float], latency: float) -> Iterator[MeasurementRow]:
     """A message of n bytes and its empty answer take 2 latency + n / rate."""
     for k, rate in rates.items():
         for size in SIZES:
             seconds = 2 * latency + size / rate
-            yield Row(pattern, k, size, seconds, seconds, seconds, 5)
+            yield MeasurementRow(pattern, k, size, seconds, seconds, seconds, 5)
 
 
 @given(one=speeds, ratio=st.floats(0.2, 20), latency=st.floats(1e-7, 1e-4))
@@ -80,7 +80,10 @@ def test_noise_of_a_tenth_on_every_time_leaves_bandwidths_within_a_tenth() -> No
     """Least squares: errors of single times even out, and none makes a limit out of nothing."""
     draw = numpy.random.default_rng(1)
     exact = rows("inside", {k: min(4e9, 9e9 / k) for k in range(1, 9)}, 5e-7)
-    noisy = [Row(r.pattern, r.sharers, r.bytes, r.seconds * draw.uniform(0.9, 1.1), 1, 1, 5) for r in exact]
+    noisy = [
+        MeasurementRow(r.pattern, r.sharers, r.bytes, r.seconds * draw.uniform(0.9, 1.1), 1, 1, 5)
+        for r in exact
+    ]
     found = fit(Measurement(("a",) * 16, tuple(noisy))).memory
     assert found is not None
     assert found.one == pytest.approx(4e9, rel=0.1)

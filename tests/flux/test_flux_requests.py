@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from topolane import InputError, Machine, Policy, Refusal, State
 from topolane.flux.fabric import Fabric, RankNode, groups_of
-from topolane.flux.requests import Asked
-from topolane.flux.settings import JobWords, Settings
+from topolane.flux.requests import NodeRequest
+from topolane.flux.settings import FluxSettings, JobWords
 from topolane.policy import built_in
 
 NODES = [RankNode(rank, f"n{rank}", 8, 4 if rank < 4 else 0) for rank in range(8)]
@@ -119,14 +119,14 @@ def test_a_jobspec_is_nodes_and_a_share(
     asked: Any, nodes: int, most: int, share: dict[str, int] | None, eligible: tuple[int, ...] | None
 ) -> None:
     """See the table in docs/explanation/flux.md."""
-    found = Asked.of(asked, Fabric.of(NODES, None, graph(2)), NODES)
+    found = NodeRequest.of(asked, Fabric.of(NODES, None, graph(2)), NODES)
     assert (found.nodes, found.most, found.share, found.eligible) == (nodes, most, share, eligible)
 
 
 def test_all_of_every_node_is_whole_nodes() -> None:
     """A job that asks for all cores of nodes that are alike gets whole nodes, so every policy can take it."""
     alike = [RankNode(rank, f"n{rank}", 8, 0) for rank in range(4)]
-    assert Asked.of(request(2, 2, 8), Fabric.of(alike, None), alike).share is None
+    assert NodeRequest.of(request(2, 2, 8), Fabric.of(alike, None), alike).share is None
 
 
 @pytest.mark.parametrize(
@@ -143,16 +143,16 @@ def test_slots_on_nodes_that_are_not_alike(
 ) -> None:
     """A job takes the fewest nodes that hold its slots, and small nodes deny it nothing that the large ones hold."""
     unlike = [RankNode(rank, f"n{rank}", count, 0) for rank, count in enumerate(cores)]
-    found = Asked.of(request(0, slots, 1), Fabric.of(unlike, None), unlike)
+    found = NodeRequest.of(request(0, slots, 1), Fabric.of(unlike, None), unlike)
     assert (found.nodes, found.eligible) == (nodes, eligible)
 
 
 def test_words_are_taken_and_others_left() -> None:
     """Words of Flux's own schedulers stay for Flux."""
     words = ["policy=dedicated", "queue-depth=8", "min-bandwidth=0.5", "machine=cab"]
-    settings = Settings.taken_from(words)
+    settings = FluxSettings.taken_from(words)
     assert words == ["queue-depth=8"]
-    assert settings == Settings(machine="cab", policy="dedicated", min_bandwidth=0.5)
+    assert settings == FluxSettings(machine="cab", policy="dedicated", min_bandwidth=0.5)
 
 
 def test_without_the_engine_a_promise_of_its_own_makes_a_job_wait() -> None:
@@ -165,13 +165,13 @@ def test_without_the_engine_a_promise_of_its_own_makes_a_job_wait() -> None:
         ["without-engine=wait"],
         ["policy=first-fit", "without-engine=wait"],
     ):
-        chosen = Settings.taken_from(list(words))
+        chosen = FluxSettings.taken_from(list(words))
         assert "system.topolane.min-bandwidth" in str(chosen.why_it_waits(links))
         assert "system.topolane.segment" in str(chosen.why_it_waits(parts))
         waits = words == ["without-engine=wait"]
         assert (chosen.why_it_waits(nothing) is not None) == waits, words
     with pytest.raises(InputError, match="without-engine=maybe: it is stock or wait"):
-        Settings.taken_from(["without-engine=maybe"])
+        FluxSettings.taken_from(["without-engine=maybe"])
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_without_the_engine_a_promise_of_its_own_makes_a_job_wait() -> None:
     [{}, {"attributes": None}, {"attributes": {"system": None}}, {"attributes": {"system": {"duration": 5}}}],
 )
 def test_a_job_that_says_nothing_asks_for_nothing(jobspec: dict[str, Any]) -> None:
-    assert JobWords.of(jobspec, Settings()) == JobWords()
+    assert JobWords.of(jobspec, FluxSettings()) == JobWords()
 
 
 class Reads(Policy):
@@ -195,7 +195,7 @@ class Reads(Policy):
 def test_segments_are_refused_where_the_policy_keeps_none(policy: str) -> None:
     """Two leaves of three nodes hold six nodes, but not three segments of two: a policy that keeps segments refuses them.
     A policy of the user's own may read them."""
-    settings, jobspec = Settings(policy=policy), {"attributes": {"system": {"topolane": {"segment": 2}}}}
+    settings, jobspec = FluxSettings(policy=policy), {"attributes": {"system": {"topolane": {"segment": 2}}}}
     machine = Machine.parse(
         'name = "m"\n[node]\nnic-bandwidth = 1e9\n[[site]]\nname = "s"\nchildren = [3, 2]\n', "m.toml"
     )

@@ -16,7 +16,7 @@ from mpis import AROUND, HERE, Mpi
 from test_matrix_closed_form import ring, sent
 from topolane.mpi import build, launch, matrix
 from topolane.mpi.address import Address
-from topolane.mpi.frames import Kind, encode
+from topolane.mpi.frames import FrameKind, encode
 from topolane.mpi.receiver import Receiver
 from waiting import DEADLINE, until_async
 
@@ -156,7 +156,7 @@ def test_manager_that_acknowledges_nothing(mpi: Mpi, tmp_path: Path) -> None:
 
     async def runs() -> None:
         async def welcoming(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            writer.write(encode(Kind.WELCOME, b'{"last": 0}'))
+            writer.write(encode(FrameKind.WELCOME, b'{"last": 0}'))
             await asyncio.sleep(100)
 
         async with await asyncio.start_unix_server(welcoming, tmp_path / "welcoming") as server:

@@ -204,11 +204,11 @@ def test_what_once_broke_a_reader_gets_a_sentence(file: Path, tmp_path: Path) ->
 @given(st.lists(st.binary(max_size=64), max_size=6), st.binary(max_size=64))
 def test_frames_of_garbage_end_in_the_protocols_own_error(parts: list[bytes], payload: bytes) -> None:
     """A program that sends garbage gets a protocol error, in whatever parts the garbage comes."""
-    from topolane.mpi.frames import Decoder, FrameError, Hello, Kind, Records, encode, sites_of
+    from topolane.mpi.frames import Decoder, FrameError, FrameKind, Hello, Records, encode, sites_of
 
     decoder = Decoder()
     try:
-        for part in (*(encode(kind, payload) for kind in Kind), *parts):
+        for part in (*(encode(kind, payload) for kind in FrameKind), *parts):
             for frame in decoder.feed(part):
                 for reads in (Hello.decode, lambda body: Records.decode(body, 4), sites_of):
                     with contextlib.suppress(FrameError):

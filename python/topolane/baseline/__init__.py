@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from topolane.baseline.details import UNKNOWN, Details
-from topolane.baseline.measures import Runs, Waits, least_difference
+from topolane.baseline.measures import RunArrays, Waits, least_difference
 from topolane.baseline.reasons import counted, reasons
 from topolane.inference.log import cores_of, earlier_nodes, held_nodes
 from topolane.units import HOUR, duration, moment, plural
@@ -172,30 +172,30 @@ def measured(
     )
 
 
-def recorded_runs(workload: Workload, machine: Machine) -> Runs:
+def recorded_runs(workload: Workload, machine: Machine) -> RunArrays:
     """The runs that the workload records."""
     columns = workload.columns()
     nodes = held_nodes(columns, cores_of(machine))
     known = ~np.isnan(columns["start"])
     values = (columns["submit"], columns["start"], columns["run"], nodes)
-    return Runs(columns["id"][known].astype(np.int64), *(each[known] for each in values))
+    return RunArrays(columns["id"][known].astype(np.int64), *(each[known] for each in values))
 
 
-def _with_earlier(recorded: Runs, workload: Workload, machine: Machine) -> Runs:
+def _with_earlier(recorded: RunArrays, workload: Workload, machine: Machine) -> RunArrays:
     """The recorded runs, and earlier runs of the same jobs that were ended."""
     columns, earlier = workload.columns(), workload.earlier_runs()
     place = earlier["job"].astype(np.int64)
     ids, nodes = columns["id"].astype(np.int64)[place], earlier_nodes(columns, earlier, cores_of(machine))
-    ended = Runs(ids, columns["submit"][place], earlier["start"], earlier["run"], nodes)
+    ended = RunArrays(ids, columns["submit"][place], earlier["start"], earlier["run"], nodes)
     return recorded.and_also(ended.where(np.isin(ids, recorded.ids)))
 
 
-def _replayed(run: Run) -> Runs:
+def _replayed(run: Run) -> RunArrays:
     """The runs of a replay, ordered by start. A job that was ended and started again has several."""
     jobs = run.jobs.sort("starting_time")
     names = ("submission_time", "starting_time", "execution_time", "requested_number_of_resources")
     values = (jobs[name].to_numpy().astype(float) for name in names)
-    return Runs(jobs["job_id"].to_numpy().astype(np.int64), *values)
+    return RunArrays(jobs["job_id"].to_numpy().astype(np.int64), *values)
 
 
 def _groups(
@@ -218,14 +218,16 @@ def _groups(
     return groups
 
 
-def _waits(recorded: Runs, replayed: Runs, groups: Sequence[tuple[str, NDArray[np.bool_]]]) -> list[Waits]:
+def _waits(
+    recorded: RunArrays, replayed: RunArrays, groups: Sequence[tuple[str, NDArray[np.bool_]]]
+) -> list[Waits]:
     every = (("all", np.ones(len(recorded.ids), bool)), *groups)
     return [
         Waits.of(what, recorded.wait[those], replayed.wait[those]) for what, those in every if those.any()
     ]
 
 
-def _hours(recorded: Runs) -> NDArray[np.float64]:
+def _hours(recorded: RunArrays) -> NDArray[np.float64]:
     """The hours from the first recorded start to the last recorded end, at most `MOST_HOURS`."""
     first = float(recorded.start.min())
     hours = math.ceil((float((recorded.start + recorded.run).max()) - first) / HOUR)
@@ -233,7 +235,9 @@ def _hours(recorded: Runs) -> NDArray[np.float64]:
     return np.linspace(first, first + HOUR * hours, hours + 1)
 
 
-def _table(recorded: Runs, replayed: Runs, partitions: Sequence[str], why: Sequence[str]) -> polars.DataFrame:
+def _table(
+    recorded: RunArrays, replayed: RunArrays, partitions: Sequence[str], why: Sequence[str]
+) -> polars.DataFrame:
     import polars
 
     return polars.DataFrame(

@@ -13,7 +13,7 @@ PARTS = 10
 
 
 @dataclasses.dataclass(frozen=True)
-class Runs:
+class RunArrays:
     """Runs of jobs as parallel arrays. Times are in seconds."""
 
     ids: NDArray[np.int64]
@@ -28,26 +28,26 @@ class Runs:
         """Seconds from submission to start."""
         return self.start - self.submit
 
-    def of(self, ids: NDArray[np.int64]) -> Runs:
+    def of(self, ids: NDArray[np.int64]) -> RunArrays:
         """The runs with the given ids, in the order of `ids`. All ids must exist."""
         order = np.argsort(self.ids)
         at = order[np.searchsorted(self.ids, ids, sorter=order)]
-        return Runs(self.ids[at], self.submit[at], self.start[at], self.run[at], self.nodes[at])
+        return RunArrays(self.ids[at], self.submit[at], self.start[at], self.run[at], self.nodes[at])
 
-    def where(self, those: NDArray[np.bool_]) -> Runs:
+    def where(self, those: NDArray[np.bool_]) -> RunArrays:
         """The runs for which the mask is true."""
-        return Runs(*(getattr(self, field.name)[those] for field in dataclasses.fields(self)))
+        return RunArrays(*(getattr(self, field.name)[those] for field in dataclasses.fields(self)))
 
-    def and_also(self, others: Runs) -> Runs:
+    def and_also(self, others: RunArrays) -> RunArrays:
         """These runs followed by the others."""
         names = [field.name for field in dataclasses.fields(self)]
-        return Runs(*(np.concatenate((getattr(self, name), getattr(others, name))) for name in names))
+        return RunArrays(*(np.concatenate((getattr(self, name), getattr(others, name))) for name in names))
 
-    def last(self) -> Runs:
+    def last(self) -> RunArrays:
         """The last run of each job, with the submission of its first run; ordered by id."""
         ids, first = np.unique(self.ids, return_index=True)
         last = len(self.ids) - 1 - np.unique(self.ids[::-1], return_index=True)[1]
-        return Runs(ids, self.submit[first], self.start[last], self.run[last], self.nodes[last])
+        return RunArrays(ids, self.submit[first], self.start[last], self.run[last], self.nodes[last])
 
     def utilisation(self, edges: NDArray[np.float64], nodes: float) -> NDArray[np.float64]:
         """The mean fraction of `nodes` that the runs hold between each two neighbouring edges."""
@@ -84,7 +84,7 @@ def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray((last - (count - 1) / 2)[place], float)
 
 
-def within(recorded: Runs, replayed: Runs, seconds: float) -> float:
+def within(recorded: RunArrays, replayed: RunArrays, seconds: float) -> float:
     """The fraction of starts that differ from the recorded ones by at most `seconds`. Both arguments must
     have the same order.
     """

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from topolane.baseline.details import Details
-from topolane.baseline.measures import Runs
+from topolane.baseline.measures import RunArrays
 from topolane.failures import Failure
 from topolane.units import HOUR
 
@@ -16,7 +16,9 @@ MUCH = HOUR
 """In seconds: a job that starts this much earlier or later gets a reason."""
 
 
-def reasons(recorded: Runs, replayed: Runs, details: Sequence[Details], down: Sequence[Failure]) -> list[str]:
+def reasons(
+    recorded: RunArrays, replayed: RunArrays, details: Sequence[Details], down: Sequence[Failure]
+) -> list[str]:
     """The likely reason for each job that starts over an hour too early or late; empty for the others. All
     arguments have the same order.
 

@@ -9,8 +9,8 @@ import numpy
 from topolane._engine import InputError
 from topolane.calibrate import interfaces
 from topolane.calibrate.interfaces import Interface
-from topolane.calibrate.measurement import Measurement, Row
-from topolane.calibrate.sharing import Sharing, sharing
+from topolane.calibrate.measurement import Measurement, MeasurementRow
+from topolane.calibrate.sharing import FlowSharing, sharing
 
 LARGE = 64
 """Bandwidth is fitted to messages of at least the largest size divided by this, which are four sizes."""
@@ -26,7 +26,7 @@ class Fit:
     """Seconds of an empty message between two nodes."""
     latency_inside: float | None = None
     """Seconds of an empty message inside a node."""
-    memory: Sharing | None = None
+    memory: FlowSharing | None = None
     interface: Interface | None = None
     unknown: list[str] = field(default_factory=list)
     """Sentences on what could not be measured, and why."""
@@ -54,13 +54,13 @@ def fit(measurement: Measurement, interface: str = "best") -> Fit:
     )
 
 
-def latency(by_sharers: dict[int, list[Row]]) -> float | None:
+def latency(by_sharers: dict[int, list[MeasurementRow]]) -> float | None:
     """Seconds one way: half the time of an empty message and its empty answer, for a single pair."""
     empty = [row for row in by_sharers.get(1, []) if row.bytes == 0]
     return empty[0].seconds / 2 if empty else None
 
 
-def bandwidth(rows: list[Row]) -> float:
+def bandwidth(rows: list[MeasurementRow]) -> float:
     """Bytes per second r of large messages: time = a + bytes / r with the least relative squares, a >= 0."""
     largest = rows[-1].bytes
     large = [row for row in rows if row.bytes >= max(1, largest / LARGE)]
@@ -79,7 +79,7 @@ def bandwidth(rows: list[Row]) -> float:
     return float(1 / slope)
 
 
-def unknown(measurement: Measurement, memory: Sharing | None, interface: Interface | None) -> list[str]:
+def unknown(measurement: Measurement, memory: FlowSharing | None, interface: Interface | None) -> list[str]:
     """Sentences for the user: what is missing in the machine file, and how to measure it."""
     between = between_nodes(measurement, interface)
     return [sentence for sentence in (between, inside_node(measurement, memory)) if sentence]
@@ -102,7 +102,7 @@ def between_nodes(measurement: Measurement, interface: Interface | None) -> str:
     return interface.unknown
 
 
-def inside_node(measurement: Measurement, memory: Sharing | None) -> str:
+def inside_node(measurement: Measurement, memory: FlowSharing | None) -> str:
     """What could not be measured inside a node; empty if nothing."""
     if memory is None:
         return (

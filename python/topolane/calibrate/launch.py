@@ -21,7 +21,7 @@ ALLTOALL = (64 << 10, 1 << 20)
 
 
 @dataclass(frozen=True)
-class Plan:
+class MeasuringPlan:
     """The measurements to make, and the command that starts them."""
 
     nodes: int
@@ -56,7 +56,7 @@ def build(mpicc: str, directory: Path) -> Path:
     return compiled("--mpicc", mpicc, ["-std=c99", "-O2", *sources], directory / "calibrate")
 
 
-def measure(plan: Plan, directory: Path, show: Callable[[int, int], None]) -> Measurement:
+def measure(plan: MeasuringPlan, directory: Path, show: Callable[[int, int], None]) -> Measurement:
     """Builds the program in `directory`, which all nodes must see, runs it and reads what it prints.
 
     `show(done, all)` is called after every measurement. Raises InputError if the compiler or the launcher

@@ -15,7 +15,7 @@ PATTERNS = ("pairs", "inside", "fan-out", "fan-in", "alltoall")
 
 
 @dataclass(frozen=True)
-class Row:
+class MeasurementRow:
     """One measurement: the quartiles of the seconds that the slowest process took."""
 
     pattern: str
@@ -35,7 +35,7 @@ class Measurement:
     """All rows of one run, and the host of every rank."""
 
     hosts: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[MeasurementRow, ...]
 
     @property
     def nodes(self) -> list[str]:
@@ -47,9 +47,9 @@ class Measurement:
         """The number of processes per node."""
         return len(self.hosts) // len(self.nodes)
 
-    def of(self, pattern: str) -> dict[int, list[Row]]:
+    def of(self, pattern: str) -> dict[int, list[MeasurementRow]]:
         """The rows of a pattern by number of sharers, each list in order of bytes."""
-        found: dict[int, list[Row]] = {}
+        found: dict[int, list[MeasurementRow]] = {}
         for row in sorted(self.rows, key=lambda row: (row.sharers, row.bytes)):
             if row.pattern == pattern:
                 found.setdefault(row.sharers, []).append(row)
@@ -70,7 +70,7 @@ class Reader:
         self.expected: int | None = None
         """The number of measurements that the heading announces."""
         self.hosts: tuple[str, ...] = ()
-        self.rows: dict[tuple[str, int, int], Row] = {}
+        self.rows: dict[tuple[str, int, int], MeasurementRow] = {}
         self._line = 0
         self._ended = False
 
@@ -111,7 +111,9 @@ class Reader:
             raise ValueError(f"pattern {given['pattern']!r} is not known")
         seconds, low, high = (positive(given, name) for name in ("seconds", "low", "high"))
         sharers, size = whole(given, "sharers", 1), whole(given, "bytes", 0)
-        row = Row(given["pattern"], sharers, size, seconds, low, high, whole(given, "repetitions", 1))
+        row = MeasurementRow(
+            given["pattern"], sharers, size, seconds, low, high, whole(given, "repetitions", 1)
+        )
         if (row.pattern, sharers, size) in self.rows:
             raise ValueError("measured twice")
         self.rows[row.pattern, sharers, size] = row

@@ -12,7 +12,7 @@ SHARED = 0.95
 
 
 @dataclass(frozen=True)
-class Sharing:
+class FlowSharing:
     """A fit in which k simultaneous flows have min(one, total / k) bytes per second each."""
 
     one: float
@@ -23,7 +23,7 @@ class Sharing:
     """Root mean square of the relative errors of the fitted bandwidths."""
 
 
-def sharing(rates: dict[int, float]) -> Sharing:
+def sharing(rates: dict[int, float]) -> FlowSharing:
     """Fits min(one, total / k) in logarithms; tries every k up to which the first term may hold."""
     sharers = numpy.array(sorted(rates))
     measured = numpy.log([rates[k] for k in sharers])
@@ -36,4 +36,4 @@ def sharing(rates: dict[int, float]) -> Sharing:
         tried.append((float(((fitted - measured) ** 2).mean()), float(one), float(total)))
     error, one, total = min(tried)
     reached = total - math.log(sharers[-1]) < one + math.log(SHARED)
-    return Sharing(math.exp(one), math.exp(total) if reached else None, math.sqrt(error))
+    return FlowSharing(math.exp(one), math.exp(total) if reached else None, math.sqrt(error))

@@ -99,7 +99,7 @@ def measured(draft: Path, base: Machine | None, options: dict[str, Any]) -> meas
         processes = most_cores(base)
     if processes is None:
         raise InputError("the number of processes per node is missing: give --processes or --machine")
-    plan = launch.Plan(processes=processes, launch=template, **options)
+    plan = launch.MeasuringPlan(processes=processes, launch=template, **options)
     with tempfile.TemporaryDirectory(prefix=".build-", dir=draft.parent) as directory:
         with common.progress_bar("measuring", 1) as show:
             return launch.measure(

@@ -9,7 +9,7 @@ import click
 
 from topolane._engine import InputError
 from topolane.flux import module_file
-from topolane.flux.settings import FLUX_WORDS, WORDS, Settings
+from topolane.flux.settings import FLUX_WORDS, WORDS, FluxSettings
 
 
 @click.group("flux")
@@ -28,7 +28,7 @@ def module() -> None:
 def modprobe(words: tuple[str, ...]) -> None:
     """Print the file for Flux's modprobe.d that loads the scheduler at every start, with these arguments of the module."""
     others = list(words)
-    Settings.taken_from(others).check_machine()
+    FluxSettings.taken_from(others).check_machine()
     for word in others:
         if word.partition("=")[0] not in FLUX_WORDS:
             raise InputError(f"{word}: the module takes {', '.join((*WORDS, *FLUX_WORDS))}")

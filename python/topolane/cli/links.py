@@ -12,7 +12,7 @@ from topolane import networks, routes, sources
 from topolane._engine import InputError, Loads, Routing
 from topolane.cli import common, placed, settings
 from topolane.cli.placed import Placed
-from topolane.routes import Link, Links
+from topolane.routes import Link, MachineLinks
 from topolane.units import plural
 
 
@@ -128,7 +128,7 @@ def command(
 
         table = polars.DataFrame(chosen_routing.loaded_links(loads.shares))
         links_picture.draw(fabric, table, picture, what)
-    links = Links(fabric)
+    links = MachineLinks(fabric)
     everything = link is None and between is None
     found = list(loaded(chosen_routing, loads, links, jobs, only_used=everything))
     if link is not None:
@@ -170,7 +170,7 @@ def command(
 
 
 def loaded(
-    chosen_routing: Routing, loads: Loads, links: Links, jobs: Sequence[Placed], *, only_used: bool
+    chosen_routing: Routing, loads: Loads, links: MachineLinks, jobs: Sequence[Placed], *, only_used: bool
 ) -> Iterable[Load]:
     """The load of jobs on each link."""
     shares, capacity = loads.shares, chosen_routing.capacity

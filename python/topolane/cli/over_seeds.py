@@ -99,7 +99,7 @@ COLUMNS = (
 )
 
 
-def cells(row: seeds.Row) -> list[str]:
+def cells(row: seeds.SeedsRow) -> list[str]:
     """A row in the columns of `COLUMNS`."""
     figures = row.figures
     return [

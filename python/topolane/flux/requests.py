@@ -11,7 +11,7 @@ from topolane.flux.fabric import Fabric, RankNode
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
+class NodeRequest:
     """A request for nodes, either whole or with the same share of each."""
 
     nodes: int
@@ -23,7 +23,7 @@ class Asked:
     """The machine's nodes that the job may use; None for all."""
 
     @staticmethod
-    def of(request: Any, fabric: Fabric, nodes: Sequence[RankNode]) -> Asked:
+    def of(request: Any, fabric: Fabric, nodes: Sequence[RankNode]) -> NodeRequest:
         """The request of a parsed jobspec (`ResourceRequest` of flux-core).
 
         nodes: the ranks that the job's constraints allow. A job that asks for slots without nodes gets one
@@ -45,7 +45,7 @@ class Asked:
             whole = bool(may) and all((node.cores, node.gpus) == (cores, gpus) for node in may)
         share = None if whole else {"cores": cores} | ({"gpu": gpus} if gpus else {})
         eligible = tuple(sorted(fabric.node_of[node.rank] for node in may))
-        return Asked(
+        return NodeRequest(
             count, most if most > count else 0, share, None if len(may) == fabric.machine.nodes else eligible
         )
 

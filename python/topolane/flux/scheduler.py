@@ -30,8 +30,8 @@ from flux.scheduler import PendingJob, Scheduler
 from topolane import _engine
 from topolane._engine import Decision, InputError
 from topolane.flux.fabric import Fabric, RankNode
-from topolane.flux.requests import Asked
-from topolane.flux.settings import JobWords, Settings, words_of
+from topolane.flux.requests import NodeRequest
+from topolane.flux.settings import FluxSettings, JobWords, words_of
 
 T = TypeVar("T")
 NOTE = "topolane"
@@ -75,7 +75,7 @@ class RankPool(Rv1Pool):  # type: ignore[misc]
         return sorted(given), whole, {"cores": cores} | ({"gpu": gpus} if gpus else {})
 
 
-class Pool(ResourcePool):  # type: ignore[misc]
+class FluxPool(ResourcePool):  # type: ignore[misc]
     """A `RankPool` behind the interface that flux.scheduler expects."""
 
     def __init__(self, R: Any = None, log: Any = None, **options: Any) -> None:
@@ -83,7 +83,7 @@ class Pool(ResourcePool):  # type: ignore[misc]
 
 
 @dataclasses.dataclass(frozen=True)
-class Runs:
+class JobResources:
     """The resources of a running job."""
 
     nodes: tuple[int, ...]
@@ -110,7 +110,7 @@ class Runs:
 class TopolaneScheduler(Scheduler):  # type: ignore[misc]
     """Answers Flux's requests for allocations, with nodes and order chosen by the engine."""
 
-    pool_class = Pool
+    pool_class = FluxPool
     most_failures = 100
     """After more failures than this, close to each other, the engine is not rebuilt again."""
     calm = 600.0
@@ -119,13 +119,13 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
 
     def __init__(self, handle: Any, *words: str) -> None:
         super().__init__(handle, *words)
-        self._settings = Settings.taken_from(self._pending_args)
-        if self.pool_class is not Pool:
+        self._settings = FluxSettings.taken_from(self._pending_args)
+        if self.pool_class is not FluxPool:
             raise InputError("pool-class= cannot be used with Topolane's scheduler")
         self._fabric: Fabric | None = None
         self._engine: _engine.Scheduler | None = None
-        self._running: dict[int, Runs] = {}
-        self._asked: dict[int, tuple[Asked | None, JobWords]] = {}
+        self._running: dict[int, JobResources] = {}
+        self._asked: dict[int, tuple[NodeRequest | None, JobWords]] = {}
         """The request of each waiting job; None in it if the ranks were not known when the job came."""
         self._apart: dict[int, frozenset[int]] = {}
         """Nodes of running jobs that the engine could not take over. No other job gets them."""
@@ -133,7 +133,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         """The annotated job, the start time in its annotations, and the reason why it does not start now."""
         self._unable: dict[int, str] = {}
         """Jobs that wait because the engine cannot answer, with the text of their annotations."""
-        self._starting: Runs | None = None
+        self._starting: JobResources | None = None
         """The resources of the job that is being started."""
         self._seconds, self._slowest = 0.0, 0.0
         """The engine's total seconds for all passes, and for the longest pass."""
@@ -214,7 +214,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         walltime = end - start if end > start else math.inf
         ranks, whole, share = self._pool.held_by(jobid)
         nodes = tuple(fabric.node_of[rank] for rank in ranks)
-        runs = Runs(nodes, start, walltime, None if whole else share)
+        runs = JobResources(nodes, start, walltime, None if whole else share)
         try:
             note = kvs_get(self.handle, _key(jobid, NOTE))
         except OSError:
@@ -222,7 +222,9 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
             note = None
         if note is not None and note.get("machine") == fabric.mark:
             links = tuple(note["links"])
-            runs = Runs(tuple(note["nodes"]), start, walltime, note["share"], links, note["bandwidth-share"])
+            runs = JobResources(
+                tuple(note["nodes"]), start, walltime, note["share"], links, note["bandwidth-share"]
+            )
         elif note is not None:
             self._warn(
                 jobid, "started on another machine file: it keeps its nodes, and its links are not known"
@@ -252,7 +254,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
             words = JobWords.of(jobspec, self._settings)
             asked = None
             if self._fabric is not None:
-                asked = Asked.of(wanted, self._fabric, self._pool.nodes(wanted.constraint))
+                asked = NodeRequest.of(wanted, self._fabric, self._pool.nodes(wanted.constraint))
             self._asked[jobid] = asked, words
         except (InfeasibleRequest, InputError) as error:
             request.deny(str(error) or "unsatisfiable request")
@@ -395,7 +397,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
             self._pool.chosen = None
         asked, _ = self._asked.pop(job.jobid)
         duration = job.resource_request.duration
-        runs = Runs(
+        runs = JobResources(
             (*decision.nodes, *decision.spare),
             now,
             duration if duration > 0 else math.inf,
@@ -556,7 +558,7 @@ class SchedulerProcess(TopolaneScheduler):
         self._service_register(MODULE)
 
 
-def _adopted(engine: _engine.Scheduler, jobid: int, runs: Runs) -> None:
+def _adopted(engine: _engine.Scheduler, jobid: int, runs: JobResources) -> None:
     engine.adopt(
         jobid,
         runs.nodes,
@@ -568,7 +570,7 @@ def _adopted(engine: _engine.Scheduler, jobid: int, runs: Runs) -> None:
     )
 
 
-def _refused(engine: _engine.Scheduler, jobid: int, runs: Runs) -> str | None:
+def _refused(engine: _engine.Scheduler, jobid: int, runs: JobResources) -> str | None:
     """Adds a running job to the engine. Returns why the engine refuses it, or None."""
     try:
         _adopted(engine, jobid, runs)

@@ -21,7 +21,7 @@ JOB_WORDS = ("min-bandwidth", "segment")
 
 
 @dataclasses.dataclass(frozen=True)
-class Settings:
+class FluxSettings:
     """The arguments of `flux module load`."""
 
     machine: str | None = None
@@ -34,7 +34,7 @@ class Settings:
     """What happens to jobs of an isolating policy while the engine cannot answer: one of `WITHOUT_ENGINE`."""
 
     @classmethod
-    def taken_from(cls, words: list[str]) -> Settings:
+    def taken_from(cls, words: list[str]) -> FluxSettings:
         """Removes the scheduler's own arguments, such as `policy=dedicated`, from a list. Raises InputError
         for a wrong value.
         """
@@ -99,7 +99,7 @@ class JobWords:
         )
 
     @classmethod
-    def of(cls, jobspec: Mapping[str, Any], settings: Settings) -> JobWords:
+    def of(cls, jobspec: Mapping[str, Any], settings: FluxSettings) -> JobWords:
         """The options in a jobspec.
 
         Raises InputError for an unknown option or one that the scheduler's policy does not support, because a
@@ -140,7 +140,7 @@ def _shown(value: object) -> str:
     return repr(value)[:80]
 
 
-def words_of(settings: Settings) -> Sequence[str]:
+def words_of(settings: FluxSettings) -> Sequence[str]:
     """The settings as arguments, for `flux module stats`."""
     return [
         f"policy={settings.policy}",

@@ -13,7 +13,7 @@ import numpy as np
 from topolane._engine import InputError
 from topolane.failures import Failure
 from topolane.inference.holds import SOON, held_until
-from topolane.inference.log import Log, cores_of
+from topolane.inference.log import RunLog, cores_of
 from topolane.inference.service import Service
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _found(
             f"workload {workload.name} records no starts, from which --held, --capacity and --order could be inferred; "
             "what changes widths or submissions (--nodes-x, --load, --squeeze) takes them away"
         )
-    log = Log.of(columns, workload.earlier_runs(), known, cores, default_walltime, by_start=order)
+    log = RunLog.of(columns, workload.earlier_runs(), known, cores, default_walltime, by_start=order)
     service = _in_service(log, nodes) if capacity else Service.full(nodes)
     until = priority = None
     asked = {"held": held, "capacity": capacity, "order": order}
@@ -118,7 +118,7 @@ def _found(
     return _Found(until, priority, service, facts)
 
 
-def _in_service(log: Log, nodes: int) -> Service:
+def _in_service(log: RunLog, nodes: int) -> Service:
     """Nodes in service, inferred from the demand of jobs that were not held.
 
     A job counts as held until its start if no other job ended in the minute before, because then it was not

@@ -14,14 +14,14 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from topolane.inference.log import Log
+    from topolane.inference.log import RunLog
     from topolane.inference.service import Service
 
 SOON = 60.0
 """A job that starts within this many seconds was not held, because a scheduler takes that long to act."""
 
 
-def held_until(log: Log, service: Service) -> NDArray[np.float64]:
+def held_until(log: RunLog, service: Service) -> NDArray[np.float64]:
     """For each job, the moment after which it no longer counts as held; nan for a job that never did.
 
     At each submission, start and end in the log, EASY decides what it would start on the machine of that
@@ -63,7 +63,7 @@ class _Recorded:
     the queue.
     """
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: RunLog) -> None:
         self._submissions, self._starts, self._ends = map(_Due, (log.submit, log.start, log.end))
         self.nodes: list[float] = log.nodes.tolist()
         self._walltime: list[float] = log.walltime.tolist()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Log:
+class RunLog:
     """Runs of jobs; first come the first runs, in the order of the workload. Times are in seconds."""
 
     submit: NDArray[np.float64]
@@ -38,7 +38,7 @@ class Log:
         default_walltime: float | None,
         *,
         by_start: bool,
-    ) -> Log:
+    ) -> RunLog:
         """The runs of a workload's `known` jobs, queued by submission or by recorded start, including earlier
         runs of the same jobs.
 
@@ -67,9 +67,9 @@ class Log:
         ends = np.concatenate(([-np.inf], np.sort(self.end[self.end > self.start])))
         return np.asarray(ends[np.searchsorted(ends, self.start, "right") - 1])
 
-    def in_order(self, order: NDArray[np.int64]) -> Log:
+    def in_order(self, order: NDArray[np.int64]) -> RunLog:
         """The same jobs in another order."""
-        return Log(*(getattr(self, field.name)[order] for field in dataclasses.fields(self)))
+        return RunLog(*(getattr(self, field.name)[order] for field in dataclasses.fields(self)))
 
 
 def cores_of(machine: Machine) -> float:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from topolane.inference.log import Log
+    from topolane.inference.log import RunLog
 
 LEAST_HOURS = 24
 """Hours that a stretch must last at least: EASY keeps nodes idle for shorter times for a large job."""
@@ -42,7 +42,7 @@ class Service:
         return cls(machine_nodes, np.zeros(1), np.zeros(0, np.int64))
 
     @classmethod
-    def of(cls, log: Log, ready: NDArray[np.float64], machine_nodes: int) -> Service:
+    def of(cls, log: RunLog, ready: NDArray[np.float64], machine_nodes: int) -> Service:
         """The most nodes in use during each stretch of hours in which jobs wanted more; otherwise all nodes.
 
         ready: the time from which each job wants nodes. The demand is what running jobs hold plus what ready

@@ -14,8 +14,8 @@ from topolane.mpi.frames import (
     Decoder,
     Frame,
     FrameError,
+    FrameKind,
     Hello,
-    Kind,
     ack_frame,
     encode,
     sites_frame,
@@ -57,7 +57,7 @@ class Connection(asyncio.Protocol):
 
     def welcome(self, last: int, epoch: int, sites: NDArray[np.uint16] | None) -> None:
         """Answers a HELLO."""
-        self._transport.write(encode(Kind.WELCOME, b'{"last": %d}' % last))
+        self._transport.write(encode(FrameKind.WELCOME, b'{"last": %d}' % last))
         if sites is not None:
             self._transport.write(sites_frame(epoch, sites))
 
@@ -122,7 +122,7 @@ class Connection(asyncio.Protocol):
         if not self.is_open:
             return
         if self._hello is None:
-            if frame.kind != Kind.HELLO:
+            if frame.kind != FrameKind.HELLO:
                 raise FrameError(f"a frame of kind {frame.kind} before HELLO")
             hello = Hello.decode(frame.payload)
             if self._token is not None and not hmac.compare_digest(
@@ -134,9 +134,9 @@ class Connection(asyncio.Protocol):
             self._decoder.most = MOST_PAYLOAD
             self._timer.cancel()
             self._slot.known()
-        elif frame.kind == Kind.RECORDS:
+        elif frame.kind == FrameKind.RECORDS:
             self._receiver.records(self, frame.sequence, frame.payload)
-        elif frame.kind == Kind.BYE:
+        elif frame.kind == FrameKind.BYE:
             self._receiver.bye(self, frame.sequence, frame.payload)
         else:
             raise FrameError(f"a frame of kind {frame.kind}, which no rank sends")
@@ -144,7 +144,7 @@ class Connection(asyncio.Protocol):
     def _refuse(self, reason: str) -> None:
         self._tell("refused", reason)
         if self.is_open:
-            self._transport.write(encode(Kind.REFUSED, reason.encode()))
+            self._transport.write(encode(FrameKind.REFUSED, reason.encode()))
             self._transport.close()
 
     def _too_late(self) -> None:

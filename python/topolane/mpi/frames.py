@@ -38,7 +38,7 @@ class FrameError(ValueError):
     """Received data is not a frame of this protocol. The message is a sentence."""
 
 
-class Kind(enum.IntEnum):
+class FrameKind(enum.IntEnum):
     """The kind of a frame."""
 
     HELLO = 1
@@ -59,7 +59,7 @@ class Frame:
     payload: bytes
 
 
-def encode(kind: Kind, payload: bytes = b"", sequence: int = 0) -> bytes:
+def encode(kind: FrameKind, payload: bytes = b"", sequence: int = 0) -> bytes:
     """The bytes of a frame. Raises FrameError if the payload exceeds 1 MiB."""
     if len(payload) > MOST_PAYLOAD:
         raise FrameError(f"a payload of {len(payload)} bytes; there may be {MOST_PAYLOAD}")
@@ -151,7 +151,7 @@ class Hello:
 
     def encode(self) -> bytes:
         """The HELLO as a frame."""
-        return encode(Kind.HELLO, json.dumps(vars(self)).encode())
+        return encode(FrameKind.HELLO, json.dumps(vars(self)).encode())
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ class Records:
         head = _RECORDS.pack(self.time, self.length, self.in_mpi, self.skew, len(self.peers), len(self.calls))
         calls = [_CALL.pack(call, 0, *figures) for call, *figures in self.calls]
         payload = b"".join([head, self.peers.astype("<u8").tobytes(), *calls])
-        return encode(Kind.RECORDS, payload, sequence)
+        return encode(FrameKind.RECORDS, payload, sequence)
 
 
 def dropped(payload: bytes) -> int:
@@ -227,7 +227,7 @@ def dropped(payload: bytes) -> int:
 def sites_frame(epoch: int, sites: NDArray[np.uint16]) -> bytes:
     """The frame that sends the site of every rank to all ranks. Raises FrameError for too many ranks."""
     count = int(sites.max(initial=0)) + 1
-    return encode(Kind.SITES, _SITES.pack(epoch, len(sites), count) + sites.astype("<u2").tobytes())
+    return encode(FrameKind.SITES, _SITES.pack(epoch, len(sites), count) + sites.astype("<u2").tobytes())
 
 
 def sites_of(payload: bytes) -> tuple[int, NDArray[np.uint16]]:
@@ -245,7 +245,7 @@ def sites_of(payload: bytes) -> tuple[int, NDArray[np.uint16]]:
 
 def ack_frame(sequence: int) -> bytes:
     """The frame that acknowledges this sequence number and all before it."""
-    return encode(Kind.ACK, sequence.to_bytes(8, "little"))
+    return encode(FrameKind.ACK, sequence.to_bytes(8, "little"))
 
 
 def _object(payload: bytes) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 A process may hold a limited number of descriptors (RLIMIT_NOFILE). A listener that accepts until none is left
 can neither serve nor open a file any more, and its event loop spins. So all listeners of a process share
-`Slots`: a fixed number of connections. A connection is *anonymous* until it has sent a request's head or a
+`ConnectionSlots`: a fixed number of connections. A connection is *anonymous* until it has sent a request's head or a
 HELLO, and *known* from then on. When the slots are full, a new connection replaces the oldest anonymous one.
 """
 
@@ -45,7 +45,7 @@ class Slot:
     ends.
     """
 
-    def __init__(self, slots: Slots, end: Callable[[], object]) -> None:
+    def __init__(self, slots: ConnectionSlots, end: Callable[[], object]) -> None:
         self._slots = slots
         self.end = end
         """Ends the connection at once."""
@@ -64,7 +64,7 @@ class Slot:
         self._slots._anonymous.pop(self, None)
 
 
-class Slots:
+class ConnectionSlots:
     """Places for at most `most` connections, shared by any number of listeners."""
 
     def __init__(self, most: int) -> None:
@@ -104,7 +104,7 @@ class Listener:
     def __init__(
         self,
         bound: socket.socket,
-        slots: Slots,
+        slots: ConnectionSlots,
         made: Callable[[Slot], asyncio.Protocol],
         *,
         tls: ssl.SSLContext | None = None,

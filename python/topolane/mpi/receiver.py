@@ -22,7 +22,7 @@ from topolane.mpi.connection import Connection, SenderRefusedError
 from topolane.mpi.counts import RankCounts, WatchedProgram
 from topolane.mpi.frames import FrameError, Hello, Records, dropped, sites_frame
 from topolane.mpi.limits import Event, Limits
-from topolane.mpi.listener import Listener, Slot, Slots, connections_possible
+from topolane.mpi.listener import ConnectionSlots, Listener, Slot, connections_possible
 from topolane.mpi.window import Window
 
 
@@ -44,13 +44,13 @@ class Receiver:
         happened: Callable[[Event], None] = lambda _: None,
         limits: Limits | None = None,
         interval: float = 1.0,
-        slots: Slots | None = None,
+        slots: ConnectionSlots | None = None,
     ) -> None:
         """slots: the slots of the whole process, if it has other listeners too."""
         self.programs: dict[str, WatchedProgram] = {}
         self.limits = limits or Limits()
         self.connections: set[Connection] = set()
-        self._slots = slots or Slots(min(self.limits.connections, connections_possible()))
+        self._slots = slots or ConnectionSlots(min(self.limits.connections, connections_possible()))
         self.frames = 0
         """The number of received frames, without duplicates."""
         self.repeated = 0

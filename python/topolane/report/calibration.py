@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from topolane.calibrate.fit import Fit
-from topolane.calibrate.measurement import Measurement, Row
+from topolane.calibrate.measurement import Measurement, MeasurementRow
 
 from .plot import WIDTH
 from .style import MUTED, SERIES
@@ -65,7 +65,7 @@ def pairs(measurement: Measurement, fit: Fit) -> Figure:
     return drawn
 
 
-def bandwidths(rows: list[Row], fit: Fit, name: str) -> tuple[list[int], list[float]]:
+def bandwidths(rows: list[MeasurementRow], fit: Fit, name: str) -> tuple[list[int], list[float]]:
     """Message sizes, and for each the bandwidth: bytes over the measured time without the latency of an empty
     message.
     """
@@ -101,7 +101,7 @@ def alltoall(measurement: Measurement, fit: Fit) -> Figure:
     return drawn
 
 
-def least_alltoall(fit: Fit, nodes: int, row: Row) -> float:
+def least_alltoall(fit: Fit, nodes: int, row: MeasurementRow) -> float:
     """The least seconds of an all-to-all at the fitted bandwidths, with all messages under way at once.
 
     With k processes on each of N nodes, k k (N - 1) messages leave each node and k (k - 1) are copied within

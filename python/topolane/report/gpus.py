@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars
 
-from topolane.moment import Running, busiest, running_at, share_of
+from topolane.moment import RunningAtMoment, busiest, running_at, share_of
 
 from .data import MachinePicture, ReportedRun
 from .holders import colours
@@ -93,7 +93,7 @@ def gpu_state(run: ReportedRun, picture: MachinePicture, time: float) -> GpuStat
 
 
 def state_of(
-    running: Sequence[Running],
+    running: Sequence[RunningAtMoment],
     picture: MachinePicture,
     time: float,
     failed: frozenset[int],
@@ -160,7 +160,7 @@ def _taken(share: Mapping[str, float]) -> float:
     return float(share.get("gpu", max(of_types, default=0.0)))
 
 
-def _parts(job: Running, place: int, gpus: int) -> list[tuple[int, float]]:
+def _parts(job: RunningAtMoment, place: int, gpus: int) -> list[tuple[int, float]]:
     """The (GPU, part) pairs that a job holds on a node; all GPUs if the job has the whole node."""
     if job.share is None:
         return [(gpu, 1.0) for gpu in range(gpus)]
@@ -192,7 +192,7 @@ def _failed(run: ReportedRun, time: float) -> frozenset[int]:
 
 
 def _places(
-    running: Sequence[Running], picture: MachinePicture, racks: Sequence[Rack]
+    running: Sequence[RunningAtMoment], picture: MachinePicture, racks: Sequence[Rack]
 ) -> tuple[dict[int, list[int]], frozenset[int]]:
     """The racks of each job, and the jobs that use several racks although one could hold them."""
     rack_of = {node: index for index, rack in enumerate(racks) for node in rack.nodes}
@@ -207,7 +207,7 @@ def _places(
 
 
 def _colours(
-    running: Sequence[Running], racks: Sequence[Rack], places: Mapping[int, Sequence[int]]
+    running: Sequence[RunningAtMoment], racks: Sequence[Rack], places: Mapping[int, Sequence[int]]
 ) -> dict[int, str]:
     size = {job.job: sum(end - start for start, end in job.nodes) for job in running}
     if len(racks) > 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from topolane.sweep.seeds import Mean, Row, text
+from topolane.sweep.seeds import Mean, SeedsRow, text
 from topolane.units import HOUR, count
 
 from .figures import wait_over_seeds
@@ -25,7 +25,7 @@ COLUMNS = (
 )
 
 
-def write(directory: Path, heading: str, runs: int, rows: Sequence[Row], notes: Sequence[str]) -> None:
+def write(directory: Path, heading: str, runs: int, rows: Sequence[SeedsRow], notes: Sequence[str]) -> None:
     """Write `report.html` and its figure into a directory that has neither of them."""
     folder = FigureFolder(directory / "figures", png=False)
     folder.path.mkdir()
@@ -44,7 +44,7 @@ def write(directory: Path, heading: str, runs: int, rows: Sequence[Row], notes: 
     (directory / "report.html").write_text(page, encoding="utf-8")
 
 
-def _cells(row: Row) -> list[Cell]:
+def _cells(row: SeedsRow) -> list[Cell]:
     figures = row.figures
     return [
         Cell("-" if row.load is None else f"{row.load:g}", row.load),

@@ -9,7 +9,7 @@ from importlib.resources import files
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
-from topolane.sweep.seeds import Row
+from topolane.sweep.seeds import SeedsRow
 from topolane.units import HOUR, NOTHING, clean, count, decimal, duration, percent, plural, span
 
 from .data import MachinePicture, ReportedRun, finite
@@ -166,7 +166,7 @@ def render_rows(
     row_words: str,
     facts: Sequence[tuple[str, str]],
     columns: Sequence[tuple[str, str]],
-    rows: Sequence[tuple[Row, Sequence[Cell]]],
+    rows: Sequence[tuple[SeedsRow, Sequence[Cell]]],
     sections: Sequence[Section],
 ) -> str:
     """A page whose table rows each stand for several runs."""

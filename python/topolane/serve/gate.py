@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from topolane.cluster.accounts import client_of
-from topolane.web.requests import Refused, bearer, body_of, is_own, replay, same
+from topolane.web.requests import RequestRefused, bearer, body_of, is_own, replay, same
 
 LOGIN = "/login"
 METRICS = "/metrics"
@@ -93,7 +93,7 @@ class PageGate:
             self._check_page(headers)
             scope[WHO] = self._who(headers, scope)
             body = await body_of(headers, receive, MOST_BODY)
-        except Refused as refused:
+        except RequestRefused as refused:
             await JSONResponse({"detail": str(refused)}, refused.status, refused.headers)(
                 scope, receive, send
             )
@@ -107,31 +107,31 @@ class PageGate:
         name = host.lower().rpartition(":")[0] if not host.endswith("]") and ":" in host else host.lower()
         names = (*LOCAL, *self._access.public_names)
         if not self._access.any_name and name.strip("[]") not in names:
-            raise Refused(
+            raise RequestRefused(
                 421, "this page has another name: start topolane serve with --public-name for this one"
             )
         origin = headers.get("origin")
         public = any(is_own(origin or "", known) for known in self._access.public_names)
         if origin is not None and not public and not is_own(origin, host):
-            raise Refused(403, "a page of another origin may not ask")
+            raise RequestRefused(403, "a page of another origin may not ask")
         # Another port of the same host is the same site, but may belong to another user.
         site = headers.get("sec-fetch-site", "same-origin")
         if site not in ("same-origin", "none") and headers.get("sec-fetch-mode") != "navigate":
-            raise Refused(403, "a page of another site may not ask")
+            raise RequestRefused(403, "a page of another site may not ask")
 
     def _who(self, headers: Headers, scope: Scope) -> str:
-        """The account under which the request is counted. Raises Refused if access is denied."""
+        """The account under which the request is counted. Raises RequestRefused if access is denied."""
         access, path = self._access, scope["path"]
         is_data = path.startswith("/api/") or path == METRICS
         if access.token is not None and is_data:
             shown = bearer(headers)
             if not same(shown, access.token) and not same(shown, access.session):
-                raise Refused(401, "the token is missing or wrong", {"WWW-Authenticate": "Bearer"})
+                raise RequestRefused(401, "the token is missing or wrong", {"WWW-Authenticate": "Bearer"})
         if access.auth_header is None:
             return client_of(scope.get("client"), scope.get("server"))
         user = headers.get(access.auth_header, "").strip()
         if not user or len(user) > MOST_NAME or not user.isprintable():
-            raise Refused(401, f"the proxy has not said who asks (header {access.auth_header})")
+            raise RequestRefused(401, f"the proxy has not said who asks (header {access.auth_header})")
         return f"named {user}"  # the prefix keeps user names apart from accounts of other kinds
 
 

@@ -13,12 +13,12 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from topolane.mpi.address import Address, bound_to
-from topolane.mpi.listener import Slots, raise_descriptor_limit
+from topolane.mpi.listener import ConnectionSlots, raise_descriptor_limit
 from topolane.serve.api import create
 from topolane.serve.gate import PageAccess
 from topolane.serve.live import Live
 from topolane.serve.source import SnapshotSource
-from topolane.web.bounded import LOG, Protocol, Seldom, Server
+from topolane.web.bounded import LOG, BoundedServer, Protocol, Seldom
 
 PER_VIEWER = 3
 """Connections per viewer: one for its events, others for its questions."""
@@ -68,7 +68,9 @@ async def _serve(
         asyncio.get_running_loop().add_signal_handler(ending, stopping.set)
     await live.look()
     LOG.addFilter(Seldom())
-    server = Server(_settings(create(live, access, viewers=viewers)), Slots(PER_VIEWER * viewers))
+    server = BoundedServer(
+        _settings(create(live, access, viewers=viewers)), ConnectionSlots(PER_VIEWER * viewers)
+    )
     serving = asyncio.create_task(server.serve(sockets=[bound]))
     ready(_url(bound, address))
     try:

@@ -16,7 +16,7 @@ from pathlib import Path
 from topolane import files, texts
 from topolane._engine import DedicatedRoutes, InputError, Machine
 from topolane.cluster.links import links_in
-from topolane.routes import Links as Names
+from topolane.routes import MachineLinks
 from topolane.slurm import plugin_state
 from topolane.slurm.plugin_machine import ReadMachine
 
@@ -93,7 +93,7 @@ def write(directory: Path, out: LinksOut, machine_sum: int) -> None:
 
 def names(machine: Machine, links: Iterable[int]) -> list[str]:
     """The names of some links, as `topolane links` prints them."""
-    known = Names(machine)
+    known = MachineLinks(machine)
     return [known.link(link, "up").name for link in sorted(links)]
 
 

@@ -52,7 +52,7 @@ class Mean:
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
+class SeedsRow:
     """One combination of rules and load, over all seeds."""
 
     load: float | None
@@ -97,7 +97,7 @@ def tasks_of(
     ]
 
 
-def rows(tasks: Sequence[Task], runs: Sequence[Run]) -> list[Row]:
+def rows(tasks: Sequence[Task], runs: Sequence[Run]) -> list[SeedsRow]:
     """A row for each load and combination of rules, in the order of the tasks."""
     groups: dict[tuple[float | None, str, str, str, str | None], list[dict[str, Any]]] = {}
     for task, run in zip(tasks, runs):
@@ -116,7 +116,7 @@ def rows(tasks: Sequence[Task], runs: Sequence[Run]) -> list[Row]:
                 for name in FIGURES
             }
         figures = {name: _mean([figure(summary, name) for summary in summaries]) for name in FIGURES}
-        found.append(Row(*rule, len(summaries), figures, difference))
+        found.append(SeedsRow(*rule, len(summaries), figures, difference))
     return found
 
 
@@ -136,7 +136,7 @@ def _mean(values: Sequence[float | None]) -> Mean | None:
     return mean_of(known) if known else None
 
 
-def sentences(rows: Sequence[Row], *, of_log: bool) -> list[str]:
+def sentences(rows: Sequence[SeedsRow], *, of_log: bool) -> list[str]:
     """Sentences on what the intervals say and what they do not say. of_log: whether the jobs come from a log."""
     count = rows[0].seeds
     if count == 1:

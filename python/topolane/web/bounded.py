@@ -14,7 +14,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from topolane.mpi.listener import Listener, Slot, Slots
+from topolane.mpi.listener import ConnectionSlots, Listener, Slot
 
 HEAD_SECONDS = 10.0
 """Seconds in which the head of a request must arrive, from the connection or the last answer on."""
@@ -65,10 +65,10 @@ class Protocol(H11Protocol):
             self._late = None
 
 
-class Server(uvicorn.Server):
+class BoundedServer(uvicorn.Server):
     """A server that handles no signals and accepts connections within the slots."""
 
-    def __init__(self, config: uvicorn.Config, slots: Slots) -> None:
+    def __init__(self, config: uvicorn.Config, slots: ConnectionSlots) -> None:
         super().__init__(config)
         self._slots = slots
 

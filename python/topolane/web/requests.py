@@ -17,7 +17,7 @@ BODY_SECONDS = 10.0
 """Seconds in which a body must arrive."""
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The request is refused with this HTTP status and sentence."""
 
     def __init__(self, status: int, why: str, headers: Mapping[str, str] | None = None) -> None:
@@ -43,8 +43,8 @@ def is_own(origin: str, host: str) -> bool:
 
 
 async def body_of(headers: Headers, receive: Receive, most: int) -> bytes | None:
-    """The whole body; None if the client disconnected. Raises Refused."""
-    too_long = Refused(413, f"a body here has at most {most} bytes")
+    """The whole body; None if the client disconnected. Raises RequestRefused."""
+    too_long = RequestRefused(413, f"a body here has at most {most} bytes")
     declared = headers.get("content-length", "")
     if declared.isdecimal() and int(declared[:18]) > most:
         raise too_long
@@ -61,7 +61,7 @@ async def body_of(headers: Headers, receive: Receive, most: int) -> bytes | None
                 if not message.get("more_body", False):
                     return bytes(body)
     except TimeoutError as error:
-        raise Refused(408, f"the body did not arrive in {BODY_SECONDS:g} s") from error
+        raise RequestRefused(408, f"the body did not arrive in {BODY_SECONDS:g} s") from error
 
 
 def replay(body: bytes, receive: Receive) -> Receive:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import twin_table
 from measure import Cost, cost
-from topolane.baseline.measures import Runs
+from topolane.baseline.measures import RunArrays
 
 
 def topolane(*words: str | Path) -> Cost:
@@ -17,7 +17,7 @@ def topolane(*words: str | Path) -> Cost:
     return cost([sys.executable, "-c", call, *words])
 
 
-def replayed(log: Path, queue: str, how: Sequence[str | Path]) -> Runs:
+def replayed(log: Path, queue: str, how: Sequence[str | Path]) -> RunArrays:
     """The runs of a log under a queue. how: options for machine and policy. Raises BenchError and OSError."""
     out = log.with_name("replay")
     topolane("simulate", "--trace", log, "--queue", queue, *how, "--no-report", "--out", out)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from measure import Row
-from topolane.baseline.measures import Runs, spearman, within
+from topolane.baseline.measures import RunArrays, spearman, within
 from topolane.slurm.accounting_workload import RUN_ID
 
 RANK, MEAN, UTILISATION, WITHIN = 0.95, 5.0, 1.0, 90.0
@@ -92,12 +92,12 @@ def rows(
     ]
 
 
-def imported(path: Path) -> Runs:
+def imported(path: Path) -> RunArrays:
     """The runs of an imported log."""
     return _read(path, ("id", "submit", "start", "run", "nodes"))
 
 
-def replayed(path: Path) -> Runs:
+def replayed(path: Path) -> RunArrays:
     """The runs in `jobs.csv` of `topolane simulate`."""
     return _read(
         path,
@@ -105,14 +105,14 @@ def replayed(path: Path) -> Runs:
     )
 
 
-def _read(path: Path, names: Sequence[str]) -> Runs:
+def _read(path: Path, names: Sequence[str]) -> RunArrays:
     with open(path, newline="") as file:
         rows = [[row[name] for name in names] for row in csv.DictReader(file)]
     ids = np.array([int(row[0]) % RUN_ID for row in rows], np.int64)
-    return Runs(ids, *np.array([row[1:] for row in rows], float).reshape(len(rows), 4).T)
+    return RunArrays(ids, *np.array([row[1:] for row in rows], float).reshape(len(rows), 4).T)
 
 
-def closeness(recorded: Runs, replay: Runs, nodes: int, interval: float) -> Closeness:
+def closeness(recorded: RunArrays, replay: RunArrays, nodes: int, interval: float) -> Closeness:
     """The measures of a replay. For a job that ran several times, the last run's wait counts, but all its
     runs hold nodes.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from topolane.sweep.seeds import Row, text
+from topolane.sweep.seeds import SeedsRow, text
 from topolane.units import HOUR, clean
 
 from ..axes import Spot
@@ -17,7 +17,7 @@ TITLE = "Mean wait over seeds"
 WORDS = "A dot is the mean over the seeds in hours, a line its confidence interval. A panel is a load of the machine."
 
 
-def draw(rows: Sequence[Row]) -> Plot:
+def draw(rows: Sequence[SeedsRow]) -> Plot:
     """A dot with its interval for each rule, the first rule on top."""
     loads, names = (list(dict.fromkeys(each)) for each in zip(*((row.load, row.label) for row in rows)))
     titles = ["" if load is None else f"load {load:g}" for load in loads]
