@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topolane.cli.table import Table
+from topolane.cli.table import PrintedTable
 
 from topolane_gang.study import gang
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from topolane_gang.study.gang_studies import Coupled, Even, Mixed, Seen
 
 
-def every(seen: Mapping[str, Seen], causes: Sequence[Cause], mixes: Sequence[Other]) -> list[Table]:
+def every(seen: Mapping[str, Seen], causes: Sequence[Cause], mixes: Sequence[Other]) -> list[PrintedTable]:
     """All tables of what was seen on each kind of cores."""
     if not seen:
         return []
@@ -27,9 +27,9 @@ def every(seen: Mapping[str, Seen], causes: Sequence[Cause], mixes: Sequence[Oth
     return [*found, causes_table(causes), mixes_table(mixes)] if causes else found
 
 
-def even_table(found: Mapping[str, Sequence[Even]]) -> Table:
+def even_table(found: Mapping[str, Sequence[Even]]) -> PrintedTable:
     """The micro-benchmark."""
-    return Table(
+    return PrintedTable(
         "even",
         f"{gang.EVEN_JOBS} domains over-subscribing the cores: iterations that end more than "
         f"{gang.ITERATION:g} s after the others of the job",
@@ -43,7 +43,7 @@ def even_table(found: Mapping[str, Sequence[Even]]) -> Table:
     )
 
 
-def coupled_table(found: Mapping[str, Sequence[Coupled]]) -> Table:
+def coupled_table(found: Mapping[str, Sequence[Coupled]]) -> PrintedTable:
     """Barrier-coupled jobs."""
     lines = []
     for where, each in found.items():
@@ -51,7 +51,7 @@ def coupled_table(found: Mapping[str, Sequence[Coupled]]) -> Table:
             own = [one for one in each if one.interval == interval]
             shares = [" ".join(f"{share:.1%}" for share in one.shares) for one in own]
             lines.append((where, 1e3 * interval, own[0].alone, *shares))
-    return Table(
+    return PrintedTable(
         "coupled",
         "two barrier-coupled jobs: the iterations of each, of a fair half of what it does alone",
         ("cores", "barrier every (ms)", "alone (1/s)", *gang.POLICIES),
@@ -59,10 +59,10 @@ def coupled_table(found: Mapping[str, Sequence[Coupled]]) -> Table:
     )
 
 
-def mixed_table(found: Mapping[str, Sequence[Mixed]]) -> Table:
+def mixed_table(found: Mapping[str, Sequence[Mixed]]) -> PrintedTable:
     """The CoEVP-like mix."""
     names = [job.name for job in gang.MIX.jobs(2, gang.SECONDS)]
-    return Table(
+    return PrintedTable(
         "mix",
         "the CoEVP-like mix: seconds from arrival to end (mean, and of each job), from first instruction to end "
         "(mean), and until all have ended",
@@ -76,9 +76,9 @@ def mixed_table(found: Mapping[str, Sequence[Mixed]]) -> Table:
     )
 
 
-def causes_table(found: Sequence[Cause]) -> Table:
+def causes_table(found: Sequence[Cause]) -> PrintedTable:
     """Where the poster's effect comes from."""
-    return Table(
+    return PrintedTable(
         "causes",
         "where the lag comes from: the micro-benchmark under the credit scheduler and under gang, simulated",
         ("what", "cores", "credit: late (%)", "worst lag (ms)", "gang: late (%)", "worst lag (ms) "),
@@ -96,9 +96,9 @@ def causes_table(found: Sequence[Cause]) -> Table:
     )
 
 
-def mixes_table(found: Sequence[Other]) -> Table:
+def mixes_table(found: Sequence[Other]) -> PrintedTable:
     """What the mix does to the answer."""
-    return Table(
+    return PrintedTable(
         "mixes",
         "other mixes, simulated: mean run time (s)",
         ("mix", "cores", *gang.POLICIES),

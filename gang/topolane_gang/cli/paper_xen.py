@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 from topolane._engine import InputError
 from topolane.cli import common
-from topolane.cli.table import Table
+from topolane.cli.table import PrintedTable
 from topolane.sweep.seeds import mean_of
 
 from topolane_gang.study import gang, gang_studies, gang_xen, xen_machine
@@ -116,9 +116,9 @@ def measured(folder: Path, seconds: float, full: bool, chosen: Sequence[int]) ->
     )
 
 
-def table(found: Sequence[InStep], simulated: Sequence[InStep | None]) -> Table:
+def table(found: Sequence[InStep], simulated: Sequence[InStep | None]) -> PrintedTable:
     """What was seen, and what the simulated hypervisor makes of the same."""
-    return Table(
+    return PrintedTable(
         "xen",
         "iterations in step: they end at most one iteration after the other threads of the domain; mean of the domains, "
         "and half of its 95 % interval. Counted: by Xen's count of the time that each virtual processor ran, whether or "
@@ -162,7 +162,7 @@ def in_step(done: Sequence[Done]) -> tuple[float | None, float | None]:
     return 100 * mean.mean, 100 * (mean.half or 0.0)
 
 
-def mixes(found: Sequence[Mixed]) -> Table:
+def mixes(found: Sequence[Mixed]) -> PrintedTable:
     """How soon the jobs of the mix ended, on Xen and simulated."""
     lines = []
     for one in found:
@@ -171,7 +171,7 @@ def mixes(found: Sequence[Mixed]) -> Table:
         model = gang_studies.mixed(one.scheduler.name, simulated) if simulated else None
         figures = (model.turnaround, model.last) if model else (None, None)
         lines.append((one.width, one.scheduler.name, real.turnaround, real.last, *figures))
-    return Table(
+    return PrintedTable(
         "mix",
         "the CoEVP-like mix: mean seconds from arrival to end, and until all have ended",
         ("cores", "scheduler", "mean", "all", "simulated mean", "simulated all"),

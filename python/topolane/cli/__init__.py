@@ -42,7 +42,7 @@ COMMANDS = {
 """The modules here that hold a `command`, with its first sentence: only the module of the command that runs is imported."""
 
 
-class Imported(click.Group):
+class LazyGroup(click.Group):
     """A group whose commands are names with a sentence, and are imported when one of them is asked for. Wings add theirs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -71,7 +71,7 @@ def show_version(context: click.Context, _: click.Parameter, asked: bool) -> Non
 
 
 @click.group(
-    cls=Imported,
+    cls=LazyGroup,
     commands=[click.Command(name, help=sentence) for name, sentence in COMMANDS.items()],
     context_settings={
         "help_option_names": ["-h", "--help"],

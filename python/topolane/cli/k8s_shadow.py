@@ -42,7 +42,7 @@ def shadow(
 
     Each start is a line: the nodes of the job and the policy's, or why it would have waited. A summary ends it.
     """
-    wanted = shadows.Asked(**asked)
+    wanted = shadows.ShadowOptions(**asked)
     with connected(kubeconfig, context) as cluster:
         from topolane.kubernetes.machine import NODES
         from topolane.kubernetes.machine import machine as machine_of

@@ -17,7 +17,7 @@ from topolane.units import plural
 
 
 @dataclasses.dataclass(frozen=True)
-class Load:
+class LinkLoad:
     """The load of jobs on one link."""
 
     link: Link
@@ -171,7 +171,7 @@ def command(
 
 def loaded(
     chosen_routing: Routing, loads: Loads, links: MachineLinks, jobs: Sequence[Placed], *, only_used: bool
-) -> Iterable[Load]:
+) -> Iterable[LinkLoad]:
     """The load of jobs on each link."""
     shares, capacity = loads.shares, chosen_routing.capacity
     channels = shares.nonzero()[0] if only_used else range(chosen_routing.channels)
@@ -183,7 +183,7 @@ def loaded(
         behind = chosen_routing.links(channel)
         for cable, direction in behind:
             own = float(capacity[channel]) / len(behind)
-            yield Load(links.link(cable, direction), float(shares[channel]), own, users)
+            yield LinkLoad(links.link(cable, direction), float(shares[channel]), own, users)
 
 
 def matches(link: Link, wanted: str) -> bool:
@@ -198,7 +198,7 @@ def joins(link: Link, between: tuple[str, str]) -> bool:
     return (a in source and b in target) or (b in source and a in target)
 
 
-def as_dict(load: Load) -> dict[str, Any]:
+def as_dict(load: LinkLoad) -> dict[str, Any]:
     """A load for JSON."""
     link = load.link
     return {
@@ -211,7 +211,7 @@ def as_dict(load: Load) -> dict[str, Any]:
     }
 
 
-def row(load: Load) -> list[str]:
+def row(load: LinkLoad) -> list[str]:
     """A load for the table."""
     users = [f"{job} {share:.2f}" for job, share in load.users]
     more = [f"{len(users) - 6} more"] if len(users) > 6 else []

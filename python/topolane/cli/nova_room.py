@@ -79,7 +79,7 @@ def check_room_options(context: click.Context) -> None:
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
+class RoomRequest:
     """What room is made for, on this cloud."""
 
     wanted: ServerGroup
@@ -99,7 +99,7 @@ def asked(
     most: int | None,
     sharing: bool,
     rules: Rules,
-) -> Asked:
+) -> RoomRequest:
     """What the options ask for. Raises InputError for an unknown flavor, zone or group."""
     from topolane.nova import room_plan
     from topolane.nova.cloud import free_slots
@@ -129,10 +129,10 @@ def asked(
             sharing=sharing,
         )
 
-    return Asked(wanted, free, room_for)
+    return RoomRequest(wanted, free, room_for)
 
 
-def defragmented(cloud: Cloud, asked: Asked) -> Defragmentation:
+def defragmented(cloud: Cloud, asked: RoomRequest) -> Defragmentation:
     """The plans that let larger groups start, with a bar on a terminal."""
     from topolane.nova import defragmentation
 

@@ -17,7 +17,7 @@ KEYS = {"id", "nodes", "cores", "memory", "links", "bandwidth_share", "lent", "s
 
 
 @dataclasses.dataclass(frozen=True)
-class Job:
+class RoutedJob:
     """A running job."""
 
     id: str
@@ -101,7 +101,7 @@ def command(
     except InputError as error:
         raise InputError(f"{given}: {error}") from error
     tables = routes.tables(net, source)
-    report = Report.of(fabric, jobs, tables)
+    report = RoutesReport.of(fabric, jobs, tables)
     if previous is not None:
         report.compare(jobs, tables, previous)
     if service is not None:
@@ -120,9 +120,9 @@ def subnet(machine: str, machine_format: str | None) -> tuple[Machine, str, str]
     return fabric, fabric.to("ibnetdiscover"), f"{machine} as a subnet"
 
 
-def jobs_of(fabric: Machine, given: dict[str, Any], source: str) -> list[Job]:
+def jobs_of(fabric: Machine, given: dict[str, Any], source: str) -> list[RoutedJob]:
     """The jobs that run, as a state has them."""
-    found: dict[str, Job] = {}
+    found: dict[str, RoutedJob] = {}
     ranks = 0
     for index, row in enumerate(member(given, "running", list, default=[])):
         where = f"{source}: running[{index}]"
@@ -132,13 +132,13 @@ def jobs_of(fabric: Machine, given: dict[str, Any], source: str) -> list[Job]:
         if not nodes:
             raise InputError(f"{where}: 'nodes' names no node")
         ranks = ranks_so_far(ranks, nodes, where)
-        job = Job(identity, nodes, cables_of(row, where) + cables_of(row, where, "lent"))
+        job = RoutedJob(identity, nodes, cables_of(row, where) + cables_of(row, where, "lent"))
         if found.setdefault(job.id, job) is not job:
             raise InputError(f"{where}: there is a job {job.id} already")
     return list(found.values())
 
 
-def jobs_of_run(fabric: Machine, directory: str, at: float | None) -> list[Job]:
+def jobs_of_run(fabric: Machine, directory: str, at: float | None) -> list[RoutedJob]:
     """The jobs that ran at one moment of a run."""
     jobs = []
     for job in moment.read(directory, at):
@@ -151,7 +151,7 @@ def jobs_of_run(fabric: Machine, directory: str, at: float | None) -> list[Job]:
                 f"{directory}: job {job.job} has node {max(nodes)}, and machine {fabric.name} {fabric.nodes} nodes: "
                 "name the machine of the run with --machine"
             )
-        jobs.append(Job(str(job.job), nodes, links + lent))
+        jobs.append(RoutedJob(str(job.job), nodes, links + lent))
     return jobs
 
 
@@ -164,10 +164,10 @@ def named(fabric: Machine, hosts: str) -> list[int]:
 
 
 @dataclasses.dataclass
-class Report:
+class RoutesReport:
     """What was written."""
 
-    jobs: list[Job]
+    jobs: list[RoutedJob]
     switches: int
     entries: int
     outside: int
@@ -177,12 +177,12 @@ class Report:
     service: tuple[int, int, int] | None = None
 
     @staticmethod
-    def of(fabric: Machine, jobs: list[Job], tables: ForwardingTables) -> Report:
+    def of(fabric: Machine, jobs: list[RoutedJob], tables: ForwardingTables) -> RoutesReport:
         """Of tables for some jobs."""
         hosts = [fabric.hostlist(job.nodes) for job in jobs]
-        return Report(jobs, tables.switches, tables.entries, len(tables.outside), hosts)
+        return RoutesReport(jobs, tables.switches, tables.entries, len(tables.outside), hosts)
 
-    def compare(self, jobs: list[Job], tables: ForwardingTables, previous: str) -> None:
+    def compare(self, jobs: list[RoutedJob], tables: ForwardingTables, previous: str) -> None:
         """Counts the entries that differ from a file."""
         job_of = {node: job.id for job in jobs for node in job.nodes}
         by_node, others = tables.changed(texts.read_text(previous, texts.LARGE), previous)

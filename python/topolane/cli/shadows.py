@@ -106,7 +106,7 @@ def options(system: str) -> Callable[[Command], Command]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
+class ShadowOptions:
     """What the options of a shadow ask for."""
 
     policy: str

@@ -53,7 +53,7 @@ def shadow(
     from topolane.slurm.client import SlurmError, connect
     from topolane.slurm.shadow import WatchedSlurm
 
-    wanted = shadows.Asked(**asked)
+    wanted = shadows.ShadowOptions(**asked)
 
     def watch(before: Callable[[Machine], Past]) -> tuple[Watched, Machine]:
         slurm = connect(slurmrestd, token_file)

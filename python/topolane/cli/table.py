@@ -11,7 +11,7 @@ from topolane.cli import common
 
 
 @dataclasses.dataclass(frozen=True)
-class Table:
+class PrintedTable:
     """What is printed as a table or as JSON."""
 
     name: str

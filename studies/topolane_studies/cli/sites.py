@@ -15,7 +15,7 @@ from topolane_studies.cli import sites_trace
 from topolane_studies.cli.judged import print_rows
 
 if TYPE_CHECKING:
-    from topolane.cli.table import Table
+    from topolane.cli.table import PrintedTable
 
     from topolane_studies import Row
     from topolane_studies.sites_loss import Times
@@ -103,7 +103,7 @@ def command(
         return
     with common.outputs(out, OWN) as folder, tempfile.TemporaryDirectory(prefix="topolane-sites-") as name:
         times, missing = simulated(Path(name), quick, workers)
-        tables: list[Table] = []
+        tables: list[PrintedTable] = []
         rows = sites_loss.not_measured(missing)
         if times is not None:
             tables, rows = study(times, quick, workers, folder)
@@ -150,7 +150,7 @@ def simulated(programs: Path, quick: bool, workers: int | None) -> tuple[Times |
 
 def study(
     times: Times, quick: bool, workers: int | None, folder: Path | None
-) -> tuple[list[Table], list[Row]]:
+) -> tuple[list[PrintedTable], list[Row]]:
     """All tables and the paper's figures next to ours; the scatter is drawn into a folder."""
     from topolane.sweep import over
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from topolane._engine import InputError
 from topolane.cli import common
-from topolane.cli.table import Table
+from topolane.cli.table import PrintedTable
 
 from topolane_studies import sites_processors, sites_smpi
 
@@ -43,10 +43,10 @@ def command(quick: bool, workers: int | None, as_json: bool) -> None:
     click.echo(f"ours is worse than another rule in {missed} of {len(lines)} rows")
 
 
-def table(lines: list[sites_processors.Line]) -> Table:
+def table(lines: list[sites_processors.Line]) -> PrintedTable:
     """The throughput of every rule, mix by mix."""
     names = list(sites_processors.POLICIES)
-    return Table(
+    return PrintedTable(
         "processors",
         "work done while programs wait, of what the hosts do at speed 1; fast hosts have the speed given, others 1",
         ("mix", "fast hosts", "speed", *names, "ours over the best other", "verdict"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topolane.cli.table import Table
+from topolane.cli.table import PrintedTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,13 +28,13 @@ def heading(wan: Wan) -> str:
     return f"{wan.latency * 1e3:g} ms{'' if wan.window else ' free'}"
 
 
-def measured(times: Times, quick: bool) -> list[Table]:
+def measured(times: Times, quick: bool) -> list[PrintedTable]:
     """All that SMPI and the prediction give of single programs."""
     tables = [loss_table(times, quick), scatter_table(times, quick), prediction_table(times, quick)]
     return tables if quick else [tables[0], speed_table(times), *tables[1:]]
 
 
-def loss_table(times: Times, quick: bool) -> Table:
+def loss_table(times: Times, quick: bool) -> PrintedTable:
     """Speed in halves by latency."""
     from topolane_studies import sites_loss
 
@@ -44,7 +44,7 @@ def loss_table(times: Times, quick: bool) -> Table:
     for job in sites_loss.jobs(quick):
         speeds = [100 * times.speed(job, wan) for wan in wans]
         lines.append((job.name, times.one(job) * job.whole, *speeds))
-    return Table(
+    return PrintedTable(
         "loss",
         "speed in two halves, % of one site's, by latency of the WAN; free: without TCP's window",
         ("class C", "one site (s)", *columns),
@@ -52,7 +52,7 @@ def loss_table(times: Times, quick: bool) -> Table:
     )
 
 
-def speed_table(times: Times) -> Table:
+def speed_table(times: Times) -> PrintedTable:
     """What the speed of the processes does."""
     from topolane_studies import sites, sites_loss
     from topolane_studies.sites import Job, Wan
@@ -62,7 +62,7 @@ def speed_table(times: Times) -> Table:
     for kernel in sites.KERNELS:
         job = Job(kernel, sites.sized(kernel, 32))
         lines.append((job.name, *(100 * times.speed(job, Wan(), speed) for speed in speeds)))
-    return Table(
+    return PrintedTable(
         "speeds",
         "the same at 5 ms with TCP's window, by operations a second of a process",
         ("class C", *(f"{speed:.3g}" for speed in speeds)),
@@ -70,7 +70,7 @@ def speed_table(times: Times) -> Table:
     )
 
 
-def scatter_table(times: Times, quick: bool) -> Table:
+def scatter_table(times: Times, quick: bool) -> PrintedTable:
     """The points of the figure."""
     from topolane_studies import sites_scatter
 
@@ -84,7 +84,7 @@ def scatter_table(times: Times, quick: bool) -> Table:
         )
         for point in sites_scatter.points(times, quick)
     ]
-    return Table(
+    return PrintedTable(
         "scatter",
         "between the halves on one site, and loss of speed in halves at 5 ms with TCP's window",
         ("program", "class", "MB/s", "turns/s", "loss (%)"),
@@ -93,7 +93,7 @@ def scatter_table(times: Times, quick: bool) -> Table:
     )
 
 
-def prediction_table(times: Times, quick: bool) -> Table:
+def prediction_table(times: Times, quick: bool) -> PrintedTable:
     """What the engine gets about a program, and what it predicts."""
     from topolane_studies import sites_loss, sites_predict
 
@@ -106,7 +106,7 @@ def prediction_table(times: Times, quick: bool) -> Table:
             for wan in chosen
         ]
         lines.append((job.name, cut.turns, cut.bytes / 1e6, *pairs))
-    return Table(
+    return PrintedTable(
         "prediction",
         "loss of speed in halves, %: predicted by the engine / simulated; turns of the rank with the most, MB in the "
         "busier direction",
@@ -115,7 +115,7 @@ def prediction_table(times: Times, quick: bool) -> Table:
     )
 
 
-def jobs_table(found: Sequence[Played]) -> Table:
+def jobs_table(found: Sequence[Played]) -> PrintedTable:
     """Four programs, by who decides."""
     names = {"stay": "as placed", "inter-site-traffic": "paper's rule", "predicted-loss": "ours"}
     programs = sorted(found[0].ended)
@@ -131,7 +131,7 @@ def jobs_table(found: Sequence[Played]) -> Table:
         )
         for each in sorted(found, key=lambda each: each.length)
     ]
-    return Table(
+    return PrintedTable(
         "four",
         "four programs submitted together: seconds until each has ended, until all have; guests moved, seconds of "
         "copying",
@@ -141,11 +141,11 @@ def jobs_table(found: Sequence[Played]) -> Table:
     )
 
 
-def shared_table(times: Times, found: Sequence[Played]) -> Table:
+def shared_table(times: Times, found: Sequence[Played]) -> PrintedTable:
     """The WAN's model compared with SMPI."""
     from topolane_studies import sites_jobs
 
-    return Table(
+    return PrintedTable(
         "shared",
         "the four as placed, speed in % of one site's: in halves alone, together under SMPI and together by the model "
         "of a shared WAN",
@@ -154,7 +154,7 @@ def shared_table(times: Times, found: Sequence[Played]) -> Table:
     )
 
 
-def levels_table(found: Sequence[Line]) -> Table:
+def levels_table(found: Sequence[Line]) -> PrintedTable:
     """Two-level collectives compared with flat ones."""
     from topolane_studies import sites
 
@@ -167,7 +167,7 @@ def levels_table(found: Sequence[Line]) -> Table:
         )
         for line in found
     ]
-    return Table(
+    return PrintedTable(
         "collectives",
         "collectives of 32 ranks on two sites, ms, flat (MPICH's) / two-level, by latency, with TCP's window",
         ("call", "bytes", "ranks in", *(f"{1e3 * latency:g} ms" for latency in sites.LATENCIES)),
@@ -176,7 +176,7 @@ def levels_table(found: Sequence[Line]) -> Table:
     )
 
 
-def arrivals_table(found: Sequence[Outcome]) -> Table:
+def arrivals_table(found: Sequence[Outcome]) -> PrintedTable:
     """Programs that come and go, by who decides."""
     from topolane_studies import sites_arrivals
 
@@ -184,7 +184,7 @@ def arrivals_table(found: Sequence[Outcome]) -> Table:
     for who in sites_arrivals.POLICIES:
         mean = sites_arrivals.means(found, who)
         lines.append((who, mean["total"] / 3600, *(mean[name] for name in MEANS)))
-    return Table(
+    return PrintedTable(
         "arrivals",
         "programs that come and go, means over seeds: hours until all have ended, run / run on one site, "
         "(wait + run) / run on one site; guests moved, programs of which guests moved, guests that came back, "
