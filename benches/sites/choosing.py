@@ -9,9 +9,9 @@ from measure import Options, Row
 from topolane import _engine
 from topolane.mpi.counts import Matrix
 from topolane_sites.character import Character
-from topolane_sites.model import Guest, Host, Link
+from topolane_sites.model import Guest, Host, WanLink
 from topolane_sites.planner import cut_of, machine_of, make
-from topolane_sites.problem import Group, Problem
+from topolane_sites.problem import Problem, ProgramGroup
 
 LIMIT = 100.0
 """In milliseconds."""
@@ -51,7 +51,7 @@ def _milliseconds(call) -> float:
     return 1e3 * (time.perf_counter() - began)
 
 
-def _asked(group: Group, nodes: dict[str, int]) -> _engine.SiteProgram:
+def _asked(group: ProgramGroup, nodes: dict[str, int]) -> _engine.SiteProgram:
     weights = np.ones((len(group.guests), len(group.guests))) - np.eye(len(group.guests))
     return _engine.SiteProgram(
         len(group.guests),
@@ -76,7 +76,7 @@ def _problem(speeds: tuple[float, ...]) -> Problem:
         for number in range(16)
     )
     links = tuple(
-        Link((a, b), float(draw.uniform(0.001, 0.02)), 1.25e8)
+        WanLink((a, b), float(draw.uniform(0.001, 0.02)), 1.25e8)
         for at, a in enumerate(sites)
         for b in sites[:at]
     )
@@ -94,6 +94,6 @@ def _problem(speeds: tuple[float, ...]) -> Problem:
         like = Character(0.2, 0.8) if number % 3 == 0 else Character(0.9, 0.1)
         of_rank = np.arange(ranks) // 4
         groups.append(
-            Group((f"p{number}",), guests, matrix, of_rank, (), 3600.0, float("inf"), character=like)
+            ProgramGroup((f"p{number}",), guests, matrix, of_rank, (), 3600.0, float("inf"), character=like)
         )
     return Problem(tuple(sites), hosts, links, frozenset(), tuple(groups), (), {})

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 from topolane_sites.model import Guest
-from topolane_sites.qemu import Folder, Machine
+from topolane_sites.qemu import QemuFolder, QemuMachine
 
 CORES = 2
 
@@ -26,11 +26,11 @@ def program(folder: Path) -> Path:
     return made
 
 
-def start(folder: Path, name: str = "busy") -> Folder:
+def start(folder: Path, name: str = "busy") -> QemuFolder:
     """Starts a guest in that folder, as plain QEMU."""
     arguments = ["-M", "pc", "-accel", "tcg,tb-size=16", "-m", "16", "-smp", str(CORES), "-display", "none"]
-    made = Folder(folder)
-    made.start(Machine(name, (*arguments, "-kernel", str(program(folder)))))
+    made = QemuFolder(folder)
+    made.start(QemuMachine(name, (*arguments, "-kernel", str(program(folder)))))
     return made
 
 

@@ -19,7 +19,7 @@ from test_gang_commands import daemon, gang, jobs
 from topolane._engine import InputError
 from topolane_gang.agent import Agent, Job
 from topolane_gang.guests import Guest, guest
-from topolane_sites.qemu import Folder
+from topolane_sites.qemu import QemuFolder
 from waiting import until
 
 pytest.importorskip("qemu.qmp", reason="guests by QMP need the extra sites")
@@ -30,7 +30,7 @@ from topolane_sites.movers.qmp import ask, monitor
 
 
 @pytest.fixture(scope="module")
-def qemu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Folder]:
+def qemu(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QemuFolder]:
     """A plain QEMU process, whose guest `busy` keeps two cores busy."""
     folder = spinning_guest.start(tmp_path_factory.mktemp("qemu"))
     yield folder
@@ -72,11 +72,11 @@ def _all_busy(found: Guest) -> bool:
     return len(found.threads) == spinning_guest.CORES and all(seconds(each) > 0.05 for each in found.threads)
 
 
-def _monitor_of(folder: Folder) -> str:
+def _monitor_of(folder: QemuFolder) -> str:
     return str(folder.file("busy", "qmp"))
 
 
-def test_the_cores_of_a_qemu_process_are_found_by_its_qmp_socket(qemu: Folder) -> None:
+def test_the_cores_of_a_qemu_process_are_found_by_its_qmp_socket(qemu: QemuFolder) -> None:
     """Rule: its threads are those that compute for the guest, and no others of the process."""
     found = guest(_monitor_of(qemu))
     assert found.process == qemu.pid("busy")
@@ -100,7 +100,7 @@ def test_the_cores_of_a_domain_are_found_by_its_name_and_by_its_process(
 
 
 def test_what_is_no_guest_is_refused_in_a_sentence(
-    qemu: Folder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    qemu: QemuFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rule: one sentence that says what was asked for and why it is no guest."""
     with socket.socket(socket.AF_UNIX) as other:
@@ -144,7 +144,7 @@ def test_a_guest_has_its_share_of_the_cores_and_is_let_go_as_it_was(
     quiet_cores.judge(0.62 < share < 0.88, share)
 
 
-def test_the_monitor_answers_while_the_cores_are_stopped(qemu: Folder) -> None:
+def test_the_monitor_answers_while_the_cores_are_stopped(qemu: QemuFolder) -> None:
     """Rule: only the guest's cores are stopped: in slices in which they get nothing, QMP is answered."""
     found = guest(_monitor_of(qemu))
     with pair(_adopt(found), slice=0.5) as both:
@@ -164,7 +164,7 @@ async def _answered_while_off(path: str, found: Guest, both: Pair) -> bool:
     return off
 
 
-def test_a_guest_is_added_by_command_and_what_is_none_is_refused(qemu: Folder, tmp_path: Path) -> None:
+def test_a_guest_is_added_by_command_and_what_is_none_is_refused(qemu: QemuFolder, tmp_path: Path) -> None:
     """Rule: `gang add --guest` makes a job of as many threads as the guest has cores; what is no guest, and two things
     at once, end in one sentence and exit code 2, with nothing added."""
     socket_of = _monitor_of(qemu)

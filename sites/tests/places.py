@@ -12,7 +12,7 @@ from guest_image import kernel, tick_image
 from managed import MAIN, Managed
 from topolane_sites import overlay
 from topolane_sites.model import Host
-from topolane_sites.qemu import Folder
+from topolane_sites.qemu import QemuFolder
 from waiting import DEADLINE
 from wan import Wan, wan
 
@@ -63,7 +63,7 @@ class Place:
         """The hosts on which a process of each guest lives."""
         found: dict[str, list[str]] = {}
         for host in "ab":
-            folder = Folder(self.folder / f"qemu-{host}")
+            folder = QemuFolder(self.folder / f"qemu-{host}")
             for guest in folder.guests():
                 if folder.pid(guest) is not None:
                     found.setdefault(guest, []).append(host)
@@ -75,20 +75,20 @@ class Place:
 
     def pids(self) -> list[int | None]:
         hosts = [Host(name, name, 2, 1, "qmp", f"{self.folder}/qemu-{name}") for name in "ab"]
-        folders = [Folder(Path(host.address)) for host in hosts]
+        folders = [QemuFolder(Path(host.address)) for host in hosts]
         return [folder.pid(guest) for folder, guest in zip(folders, ("g1", "g2"))]
 
     def end(self) -> None:
         self.down()
-        for host, guests in [(host, Folder(self.folder / f"qemu-{host}")) for host in "ab"]:
+        for host, guests in [(host, QemuFolder(self.folder / f"qemu-{host}")) for host in "ab"]:
             for guest in guests.guests():
-                Folder(guests.path, self.network.run(host)).end(guest)
+                QemuFolder(guests.path, self.network.run(host)).end(guest)
         self.managed.process.kill()
         self.managed.process.wait()
 
     def links(self) -> list[set[str]]:
         """Interfaces on both hosts, but for those they had."""
-        members = [overlay.Member(host, self.network.run(host), "") for host in "ab"]
+        members = [overlay.OverlayMember(host, self.network.run(host), "") for host in "ab"]
         return [overlay._links(member) - {"lo", "uplink"} for member in members]
 
 

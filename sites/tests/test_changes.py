@@ -19,9 +19,9 @@ from managed import MAIN, Managed, guest_daemon, managing
 from places import Place, placed
 from topolane_sites.client import Client
 from topolane_sites.holding import holding
-from topolane_sites.plans import Plan, PlannedMove
-from topolane_sites.qemu import Folder
-from topolane_sites.state import State
+from topolane_sites.plans import PlannedMove, SitesPlan
+from topolane_sites.qemu import QemuFolder
+from topolane_sites.state import ManagerDatabase
 from waiting import DEADLINE, until
 
 pytest.importorskip("qemu.qmp", reason="building clusters needs the packages of topolane-sites")
@@ -153,11 +153,11 @@ def test_a_guest_that_could_not_be_ended_again_stays_known(place: Place) -> None
     (host,) = place.processes()["g3"]
     assert place.hosts().get("g3") == host, "the manager has forgotten a guest that runs"
     assert "c1 cannot be built: " in done.stderr and f"but not g3 on {host} " in done.stderr
-    third = Folder(place.folder / f"qemu-{host}").pid("g3")
+    third = QemuFolder(place.folder / f"qemu-{host}").pid("g3")
     done = place.up()
     assert done.returncode == 0 and f"g3 is on {host} already" in done.stdout, done
     assert sorted(place.processes()) == sorted(place.hosts()) == ["g1", "g2", "g3", "g4"]
-    assert place.pids() == before and Folder(place.folder / f"qemu-{host}").pid("g3") == third
+    assert place.pids() == before and QemuFolder(place.folder / f"qemu-{host}").pid("g3") == third
 
 
 def test_two_commands_at_once_change_a_cluster_one_after_the_other(place: Place) -> None:
@@ -212,7 +212,7 @@ def test_a_guest_whose_ranks_are_not_watched_is_not_taken_without_force(place: P
                         one["name"] == host and one["report"] for one in place.managed.client.get("/hosts")
                     )
                 )
-                os.kill(Folder(Path(address)).pid("g3") or os.getpid(), signal.SIGKILL)
+                os.kill(QemuFolder(Path(address)).pid("g3") or os.getpid(), signal.SIGKILL)
                 until(lambda: place.hosts()["g3"] is None)
             finally:
                 watch.kill()
@@ -241,7 +241,7 @@ def _copied_at(place: Place, host: str, rate: int) -> None:
 
     async def set_rate() -> None:
         client = QMPClient()
-        await client.connect(str(Folder(place.folder / f"qemu-{host}").file("g1", "watch")))
+        await client.connect(str(QemuFolder(place.folder / f"qemu-{host}").file("g1", "watch")))
         await client.execute("migrate-set-parameters", {"max-bandwidth": rate})
         await client.disconnect()
 
@@ -261,9 +261,9 @@ def moving(place: Place) -> Place:
     assert place.up().returncode == 0
     until(lambda: len(_ticks(place)) > 3)
     place.managed.stop()
-    state = State(f"sqlite:///{place.folder}/sites.db")
+    state = ManagerDatabase(f"sqlite:///{place.folder}/sites.db")
     move = PlannedMove("g1", "a", "b", (), "by hand")
-    state.put("plan", "there", Plan("there", time.time(), "stay", (), (move,), 0.0, {}).json())
+    state.put("plan", "there", SitesPlan("there", time.time(), "stay", (), (move,), 0.0, {}).json())
     state.close()
     place.managed.start()
     _copied_at(place, "a", 64 << 10)

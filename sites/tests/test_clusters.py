@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from topolane._engine import InputError
-from topolane_sites.clusters import Cluster, read_cluster
+from topolane_sites.clusters import VirtualCluster, read_cluster
 from topolane_sites.model import Guest, Host
 
 HOSTS = (
@@ -28,7 +28,7 @@ def _guest(folder: Path, number: int, more: str = "", cores: int = 1) -> str:
     )
 
 
-def _read(folder: Path, text: str, guests: tuple[Guest, ...] = ()) -> Cluster:
+def _read(folder: Path, text: str, guests: tuple[Guest, ...] = ()) -> VirtualCluster:
     file = folder / "c.toml"
     file.write_text(text)
     return read_cluster(file, HOSTS, guests)

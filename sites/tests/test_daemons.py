@@ -23,7 +23,7 @@ from waiting import DEADLINE, until
 pytest.importorskip("psutil", reason="the daemons need topolane-sites")
 from topolane_sites.host import HostWatch
 from topolane_sites.model import Host
-from topolane_sites.qemu import Folder, Machine
+from topolane_sites.qemu import QemuFolder, QemuMachine
 
 
 @pytest.fixture
@@ -107,8 +107,8 @@ def test_a_guest_that_hangs_is_still_on_its_host(tmp_path: Path) -> None:
     if shutil.which("qemu-system-x86_64") is None:
         pytest.skip("qemu-system-x86_64 is not installed")
     host = Host("e1", "east", 4, 1 << 33, "qmp", str(tmp_path))
-    watch, folder = HostWatch(host), Folder.of(host)
-    folder.start(Machine("g1", ("-M", "pc", "-accel", "tcg", "-m", "16", "-display", "none")))
+    watch, folder = HostWatch(host), QemuFolder.of(host)
+    folder.start(QemuMachine("g1", ("-M", "pc", "-accel", "tcg", "-m", "16", "-display", "none")))
     pid = folder.pid("g1")
     try:
         (before,) = watch.look()["guests"]

@@ -14,48 +14,48 @@ import pytest
 
 pytest.importorskip("qemu.qmp", reason="building clusters needs the packages of topolane-sites")
 from topolane_sites import builders, overlay
-from topolane_sites.clusters import Boot, Cluster
+from topolane_sites.clusters import Boot, VirtualCluster
 from topolane_sites.model import Guest, Host
-from topolane_sites.overlay import Member
-from topolane_sites.qemu import Folder
+from topolane_sites.overlay import OverlayMember
+from topolane_sites.qemu import QemuFolder
 from wan import Wan, wan
 
 NAMES = "abc"
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
+def cluster(tmp_path: Path) -> Iterator[VirtualCluster]:
     """Three hosts, on each of which runs a process that stands for the QEMU of its guest."""
     hosts, processes = [], []
     for name in NAMES:
         hosts.append(Host(name, "site", 2, 1 << 30, driver="qmp", address=str(tmp_path / name)))
         (tmp_path / name).mkdir()
-        file = Folder.of(hosts[-1]).file(f"g-{name}", "pid")
+        file = QemuFolder.of(hosts[-1]).file(f"g-{name}", "pid")
         process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", str(file)])
         file.write_text(str(process.pid))
         processes.append(process)
     guests = tuple(Guest(f"g-{name}", "c1", 1, 1 << 20, name, "10.42.0.1") for name in NAMES)
-    members = tuple(Member(name, ("true",), "192.0.2.1") for name in NAMES)
-    yield Cluster("c1", "10.42.0.0/24", tuple(hosts), members, guests, (Boot(),) * 3)
+    members = tuple(OverlayMember(name, ("true",), "192.0.2.1") for name in NAMES)
+    yield VirtualCluster("c1", "10.42.0.0/24", tuple(hosts), members, guests, (Boot(),) * 3)
     for process in processes:
         process.kill()
         process.wait()
 
 
-def _run(cluster: Cluster, **runs: tuple[str, ...]) -> Cluster:
+def _run(cluster: VirtualCluster, **runs: tuple[str, ...]) -> VirtualCluster:
     """With other prefixes for commands on some hosts."""
     changed = (replace(member, run=runs.get(member.name, member.run)) for member in cluster.members)
     return replace(cluster, members=tuple(changed))
 
 
-def _guests_left(cluster: Cluster) -> list[str]:
-    folders = [(Folder.of(host), guest.name) for host, guest in zip(cluster.hosts, cluster.guests)]
+def _guests_left(cluster: VirtualCluster) -> list[str]:
+    folders = [(QemuFolder.of(host), guest.name) for host, guest in zip(cluster.hosts, cluster.guests)]
     return [guest for folder, guest in folders if folder.pid(guest) is not None]
 
 
 @pytest.mark.parametrize("failing", [("false",), ("/nonexistent/ssh", "b")])
 def test_a_host_whose_commands_fail_does_not_hinder_the_others(
-    cluster: Cluster, failing: tuple[str, ...]
+    cluster: VirtualCluster, failing: tuple[str, ...]
 ) -> None:
     """A host on which every command fails cannot keep the guests of other hosts up, nor hide its own failure."""
     left = builders.down(_run(cluster, a=failing, c=failing), lambda _: None)
@@ -63,9 +63,9 @@ def test_a_host_whose_commands_fail_does_not_hinder_the_others(
     assert [sentence.partition(":")[0] for sentence in left] == ["a", "c"]
 
 
-def test_a_guest_that_cannot_be_ended_does_not_hinder_the_others(cluster: Cluster) -> None:
+def test_a_guest_that_cannot_be_ended_does_not_hinder_the_others(cluster: VirtualCluster) -> None:
     """A guest whose files cannot be removed cannot keep the guests of other hosts up."""
-    Folder.of(cluster.hosts[0]).file("g-a", "qmp").mkdir()
+    QemuFolder.of(cluster.hosts[0]).file("g-a", "qmp").mkdir()
     messages: list[str] = []
     left = builders.down(cluster, messages.append)
     assert _guests_left(cluster) == []
@@ -88,7 +88,7 @@ def test_a_host_that_fails_keeps_no_bridges_on_the_others(network: Wan) -> None:
 
     Run again when the host answers, the command takes down what was left.
     """
-    members = [Member(name, network.run(name), network.address(name)) for name in NAMES]
+    members = [OverlayMember(name, network.run(name), network.address(name)) for name in NAMES]
     overlay.up("c1", members)
     left = overlay.down("c1", [members[0], replace(members[1], run=("false",)), members[2]])
     assert len(left) == 1 and left[0].startswith("b: ")

@@ -18,7 +18,7 @@ from topolane_sites.files import Config
 from topolane_sites.manager import Manager
 from topolane_sites.model import Guest, Host, Site, Stage
 from topolane_sites.program_rows import program_row
-from topolane_sites.state import State, StateError
+from topolane_sites.state import ManagerDatabase, StateError
 
 DAY = 86400.0
 OF_E1 = {"site": "east", "cores": 8, "memory": 1 << 34}
@@ -38,7 +38,7 @@ class Kept:
 
     def begin(self) -> None:
         """A manager that knows what the one before has kept."""
-        self.state = State(self.config.state)
+        self.state = ManagerDatabase(self.config.state)
         self.manager = Manager(self.config, self.state, say=self.said.append)
 
     def again(self) -> None:

@@ -15,7 +15,7 @@ from managed import MAIN
 from topolane_sites import builders, overlay
 from topolane_sites.client import Client
 from topolane_sites.model import Host
-from topolane_sites.qemu import Folder, tap
+from topolane_sites.qemu import QemuFolder, tap
 from waiting import DEADLINE, until
 from wan import Wan, wan
 
@@ -157,7 +157,7 @@ class Growing:
             host = Host(name, name, cores, 1, "qmp", str(self.folder / name))
             if Path(host.address).is_dir():
                 for guest in ADDRESSES:
-                    Folder.of(host).end(guest)
+                    QemuFolder.of(host).end(guest)
         for process in self.processes:
             process.kill()
             process.wait()
@@ -206,7 +206,7 @@ def test_a_cluster_grows_runs_a_program_on_all_its_guests_and_shrinks(growing: G
     assert done.returncode == 0, done.stderr
     assert "still names g3: the next 'sites up' would build it again" in done.stdout
     assert growing.hosts() == {"g1": "a", "g2": "a"}
-    member = overlay.Member("a", growing.network.run("a"), "")
+    member = overlay.OverlayMember("a", growing.network.run("a"), "")
     assert tap("g3") not in overlay._links(member) and tap("g2") in overlay._links(member)
     learned = subprocess.check_output([*growing.network.run("wan"), "bridge", "fdb"], text=True)
     assert builders.mac("c1", "g2") in learned and builders.mac("c1", "g3") not in learned

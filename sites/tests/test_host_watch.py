@@ -22,10 +22,10 @@ from quiet_cores import QuietCores
 from topolane_sites.core_speed import CoreSpeed
 from topolane_sites.guest_monitor import guest_state
 from topolane_sites.host import HostWatch
-from topolane_sites.host_guests import Domains, Processes
+from topolane_sites.host_guests import LibvirtDomains, Processes
 from topolane_sites.model import Host
 from topolane_sites.processor import features_of
-from topolane_sites.qemu import Folder, Machine
+from topolane_sites.qemu import QemuFolder, QemuMachine
 from topolane_sites.rates import Rates
 from waiting import DEADLINE, until
 
@@ -73,12 +73,12 @@ def test_cores_that_are_busy_with_no_guest_are_other_load(tmp_path: Path) -> Non
 def test_cores_that_are_busy_with_a_guest_are_its_own(tmp_path: Path) -> None:
     """A guest whose firmware spins: its row says so, and the load of others is what is left."""
     host = Host("e1", "east", 4, 1 << 33, "qmp", str(tmp_path))
-    folder, watch = Folder.of(host), HostWatch(host)
+    folder, watch = QemuFolder.of(host), HostWatch(host)
     # Its reset vector jumps to itself.
     spin = tmp_path / "spin.bin"
     spin.write_bytes(bytes(65536 - 16) + b"\xeb\xfe" + bytes(14))
     arguments = ("-M", "pc", "-accel", "tcg", "-m", "16", "-display", "none", "-bios", str(spin))
-    folder.start(Machine("g1", arguments))
+    folder.start(QemuMachine("g1", arguments))
     reports: list[dict[str, Any]] = []
     try:
         watch.look()
@@ -97,8 +97,8 @@ def test_a_guest_that_does_not_tell_its_processor_is_asked_again(tmp_path: Path)
     """A QEMU without a machine has no core to ask. Its state is reported, without a processor. Nothing is remembered: a
     guest of that name and process that reports it later has it."""
     host = Host("e1", "east", 4, 1 << 33, "qmp", str(tmp_path))
-    folder, processes = Folder.of(host), Processes(host)
-    folder.start(Machine("g1", ("-M", "none", "-display", "none")))
+    folder, processes = QemuFolder.of(host), Processes(host)
+    folder.start(QemuMachine("g1", ("-M", "none", "-display", "none")))
     try:
         (row,) = processes.look()
         assert row.fields["state"] == "running" and "cpu_model" not in row.fields
@@ -113,8 +113,8 @@ def test_a_folder_that_is_named_from_here_is_the_same_folder(
 ) -> None:
     """A daemon that is given a relative path sees the guests that were started under the absolute one."""
     (tmp_path / "e1").mkdir(mode=0o700)
-    folder = Folder.of(Host("e1", "east", 4, 1 << 33, "qmp", str(tmp_path / "e1")))
-    folder.start(Machine("g1", ("-M", "pc", "-accel", "tcg", "-m", "16", "-display", "none")))
+    folder = QemuFolder.of(Host("e1", "east", 4, 1 << 33, "qmp", str(tmp_path / "e1")))
+    folder.start(QemuMachine("g1", ("-M", "pc", "-accel", "tcg", "-m", "16", "-display", "none")))
     monkeypatch.chdir(tmp_path)
     try:
         report = HostWatch(Host("e1", "east", 4, 1 << 33, "qmp", "e1")).look()
@@ -135,9 +135,11 @@ def test_the_instruction_sets_of_a_running_guest_are_read_from_its_processor(tmp
     """Those of the model that it was started with, without those that were taken out of it."""
     from qemu.qmp import QMPClient
 
-    folder = Folder.of(Host("e1", "east", 4, 1 << 33, "qmp", str(tmp_path)))
+    folder = QemuFolder.of(Host("e1", "east", 4, 1 << 33, "qmp", str(tmp_path)))
     cpu = "Nehalem,-sse4.2,+movbe"
-    folder.start(Machine("g1", ("-M", "pc", "-accel", "tcg", "-m", "16", "-display", "none", "-cpu", cpu)))
+    folder.start(
+        QemuMachine("g1", ("-M", "pc", "-accel", "tcg", "-m", "16", "-display", "none", "-cpu", cpu))
+    )
 
     async def read() -> tuple[str, ...]:
         client = QMPClient()
@@ -211,10 +213,10 @@ def test_the_instruction_sets_of_a_domain_are_those_that_its_qemu_has(
     """A domain under KVM has what a QEMU with the same processor says of itself, whatever libvirt's description of it
     lists: KVM may give fewer instruction sets than the host's flags show."""
     _start(libvirtd, "kvm", cpu)
-    (row,) = Domains(libvirtd).look()
-    folder = Folder.of(Host("e1", "east", 4, 1 << 33, "qmp", str(tmp_path)))
+    (row,) = LibvirtDomains(libvirtd).look()
+    folder = QemuFolder.of(Host("e1", "east", 4, 1 << 33, "qmp", str(tmp_path)))
     arguments = ("-M", "q35", "-accel", "kvm", "-m", "64", "-display", "none", "-S")
-    folder.start(Machine("g1", (*arguments, "-cpu", f"{qemu},-arch-capabilities")))
+    folder.start(QemuMachine("g1", (*arguments, "-cpu", f"{qemu},-arch-capabilities")))
     try:
         said = asyncio.run(guest_state(folder, "g1", with_processor=True))
     finally:
@@ -231,7 +233,7 @@ def test_an_instruction_set_that_only_libvirt_describes_is_not_the_domains(libvi
     processor that KVM runs on has it."""
     without = "<qemu:arg value='-global'/><qemu:arg value='host-x86_64-cpu.cx16=off'/>"
     _start(libvirtd, "kvm", _cpu("'host-passthrough'"), f"<qemu:commandline>{without}</qemu:commandline>")
-    (row,) = Domains(libvirtd).look()
+    (row,) = LibvirtDomains(libvirtd).look()
     assert "lm" in row.fields["features"]
     assert "cx16" not in row.fields["features"]
 
@@ -240,14 +242,14 @@ def test_an_instruction_set_that_only_libvirt_describes_is_not_the_domains(libvi
 def test_an_emulated_domain_has_no_instruction_sets_of_its_host(libvirtd: Host) -> None:
     """Its processor is known, and nothing is checked for it."""
     _start(libvirtd, "qemu", "<cpu mode='maximum'/>")
-    (row,) = Domains(libvirtd).look()
+    (row,) = LibvirtDomains(libvirtd).look()
     assert (row.fields["emulated"], row.fields["cpu_model"], row.fields["features"]) == (True, "max", ())
 
 
 def test_a_domain_that_has_no_qemu_is_reported_without_a_processor() -> None:
     """Its state is known. The move of such a guest is not checked."""
     pytest.importorskip("libvirt", reason="libvirt's binding is not installed")
-    (row,) = Domains(Host("e1", "east", 4, 1 << 33, "libvirt", "test:///default")).look()
+    (row,) = LibvirtDomains(Host("e1", "east", 4, 1 << 33, "libvirt", "test:///default")).look()
     assert row.fields["state"] == "running"
     assert "features" not in row.fields
 
@@ -256,13 +258,13 @@ WATCH = """
 import fcntl, json, os, struct, subprocess, sys
 from topolane_sites.host import HostWatch
 from topolane_sites.model import Host
-from topolane_sites.qemu import Folder, Machine, tap
+from topolane_sites.qemu import QemuFolder, QemuMachine, tap
 card = os.open("/dev/net/tun", os.O_RDWR)
 fcntl.ioctl(card, 0x400454CA, struct.pack("16sH22x", tap("g1").encode(), 0x1002))  # TUNSETIFF: a tap, without header
 subprocess.run(["ip", "link", "set", tap("g1"), "up"], check=True)
 host = Host("e1", "east", 4, 1 << 33, "qmp", sys.argv[1])
-folder = Folder.of(host)
-folder.start(Machine("g1", ("-M", "pc", "-accel", "tcg", "-m", "16", "-display", "none")))
+folder = QemuFolder.of(host)
+folder.start(QemuMachine("g1", ("-M", "pc", "-accel", "tcg", "-m", "16", "-display", "none")))
 try:
     watch = HostWatch(host)
     watch.look()

@@ -19,8 +19,8 @@ from guest_image import missing
 from managed import MAIN, Managed, guest_daemon
 from tick_guests import Sites, slow
 from topolane import InputError
-from topolane_sites.plans import Plan, PlannedMove
-from topolane_sites.state import State
+from topolane_sites.plans import PlannedMove, SitesPlan
+from topolane_sites.state import ManagerDatabase
 from waiting import DEADLINE, until
 
 if reason := missing("cc", "strip"):
@@ -76,10 +76,10 @@ class Scene:
 
     def plan(self) -> None:
         """Plans to move the guest there and back, which the manager finds in its database."""
-        state = State(f"sqlite:///{self.sites.folder}/sites.db")
+        state = ManagerDatabase(f"sqlite:///{self.sites.folder}/sites.db")
         for source, target in (("a", "b"), ("b", "a")):
             move = PlannedMove("g1", source, target, (), "by hand")
-            state.put("plan", target, Plan(target, time.time(), "stay", (), (move,), 0.0, {}).json())
+            state.put("plan", target, SitesPlan(target, time.time(), "stay", (), (move,), 0.0, {}).json())
         state.close()
 
     def start_daemons(self) -> None:

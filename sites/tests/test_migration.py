@@ -21,7 +21,7 @@ pytest.importorskip("qemu.qmp", reason="moving by QMP needs the packages of topo
 from guest_image import missing
 from tick_guests import MEMORY, Sites
 from topolane_sites.movers import MoveFailed, mover, qmp
-from topolane_sites.qemu import Folder, Machine
+from topolane_sites.qemu import QemuFolder, QemuMachine
 from waiting import until
 
 if reason := missing("cc", "strip"):
@@ -271,10 +271,10 @@ def test_another_guests_memory_cannot_be_fed_to_the_target(
 ) -> None:
     """A QEMU that migrates its own guest to the target's port first cannot take the place of the guest's memory."""
     (tmp_path / "c").mkdir()
-    stranger = Folder(tmp_path / "c")
+    stranger = QemuFolder(tmp_path / "c")
     words = ["-M", "q35", "-accel", "tcg,tb-size=64", "-m", MEMORY, "-display", "none"]
     words += ["-chardev", "null,id=c", "-serial", "chardev:c"]
-    stranger.start(Machine("stranger", tuple(words)))
+    stranger.start(QemuMachine("stranger", tuple(words)))
     ended: list[str] = []
 
     async def feed(port: int) -> None:

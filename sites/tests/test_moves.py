@@ -20,8 +20,8 @@ from topolane_sites.movers import MoveFailed, mover
 from topolane_sites.movers.qmp import _monitor
 from topolane_sites.moves import Moves
 from topolane_sites.plans import PlannedMove
-from topolane_sites.qemu import Folder, Machine
-from topolane_sites.state import State, StateError
+from topolane_sites.qemu import QemuFolder, QemuMachine
+from topolane_sites.state import ManagerDatabase, StateError
 
 
 class Made:
@@ -33,7 +33,7 @@ class Made:
         guests = (Guest("g", "c", 1, 1 << 30, "e1"), Guest("h", "c", 1, 1 << 30, "e1"))
         config = Config(sites, (), guests, (Address(path="/a"),), (), f"sqlite:///{folder}/s.db")
         self.file = folder / "s.db"
-        self.state = State(config.state)
+        self.state = ManagerDatabase(config.state)
         self.inventory = Inventory(config, self.state)
         self.events: list[str] = []
         self.moves = Moves(self.state, self.inventory, 1, lambda kind, *_: self.events.append(kind))
@@ -180,8 +180,8 @@ def test_a_qemu_guest_that_was_paused_stays_paused(tmp_path: Path) -> None:
     here, there = (Host(name, name[0], 4, 8 << 30, "qmp", str(tmp_path / name)) for name in ("e1", "w1"))
     for host in (here, there):
         Path(host.address).mkdir()
-    folder = Folder.of(here)
-    folder.start(Machine("g", ("-M", "pc", "-accel", "tcg", "-m", "16", "-display", "none")))
+    folder = QemuFolder.of(here)
+    folder.start(QemuMachine("g", ("-M", "pc", "-accel", "tcg", "-m", "16", "-display", "none")))
 
     async def execute(*commands: str) -> dict[str, object]:
         async with _monitor(folder, "g") as monitor:
@@ -194,7 +194,7 @@ def test_a_qemu_guest_that_was_paused_stays_paused(tmp_path: Path) -> None:
         assert asyncio.run(execute("query-status"))["status"] == "paused"
     finally:
         folder.end("g")
-        Folder.of(there).end("g")
+        QemuFolder.of(there).end("g")
 
 
 def test_a_daemon_that_is_away_loses_no_guest(tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ if step == "connecting":
 if step == "handing over":
     qmp._hand_over = die
 if step == "handed over":
-    qmp.Folder.end = die
+    qmp.QemuFolder.end = die
 if step == "complete":
     qmp._until = die
 print("moving", flush=True)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 from topolane_sites import overlay
-from topolane_sites.overlay import Member
+from topolane_sites.overlay import OverlayMember
 from topolane_sites.remote import CommandFailed
 from waiting import until
 from wan import Wan, wan
@@ -20,9 +20,11 @@ if absent := [name for name in ("ip", "bridge", "busybox") if shutil.which(name)
     pytest.skip(f"an overlay needs {absent[0]}", allow_module_level=True)
 
 
-def _member(made: Wan, site: str) -> Member:
+def _member(made: Wan, site: str) -> OverlayMember:
     number = made.sites.index(site) + 1
-    return Member(site, made.run(site), made.address(site), site in made.hidden, f"10.42.0.{number}/24")
+    return OverlayMember(
+        site, made.run(site), made.address(site), site in made.hidden, f"10.42.0.{number}/24"
+    )
 
 
 def _reaches(made: Wan, near: str, far: str) -> bool:
@@ -64,7 +66,10 @@ def test_hosts_that_reach_each_other_are_joined_without_multicast_and_twice_is_o
 
 def test_two_clusters_do_not_hear_each_other(open_sites: Wan) -> None:
     one = [_member(open_sites, site) for site in "ab"]
-    other = [Member("a", open_sites.run("a"), "192.0.2.1"), Member("c", open_sites.run("c"), "192.0.2.3")]
+    other = [
+        OverlayMember("a", open_sites.run("a"), "192.0.2.1"),
+        OverlayMember("c", open_sites.run("c"), "192.0.2.3"),
+    ]
     overlay.up("c1", one)
     overlay.up("c2", [other[0], _member(open_sites, "c")])
     until(lambda: _reaches(open_sites, "a", "b"), "a reaches b")
@@ -72,7 +77,7 @@ def test_two_clusters_do_not_hear_each_other(open_sites: Wan) -> None:
 
 
 def test_a_network_that_cannot_be_built_leaves_nothing(open_sites: Wan) -> None:
-    members = [_member(open_sites, "a"), Member("b", open_sites.run("b"), "no address")]
+    members = [_member(open_sites, "a"), OverlayMember("b", open_sites.run("b"), "no address")]
     before = {site: _links(open_sites, site) for site in "ab"}
     with pytest.raises(CommandFailed, match="no address"):
         overlay.up("c1", members)

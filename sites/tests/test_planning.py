@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from topolane.mpi.counts import Matrix
-from topolane_sites.model import Guest, Host, Link
+from topolane_sites.model import Guest, Host, WanLink
 from topolane_sites.planner import make
-from topolane_sites.problem import Group, Problem
+from topolane_sites.problem import Problem, ProgramGroup
 
 
 def problem(cores: int, pairs: list[tuple[int, int]], on: list[str], turns: float = 100.0) -> Problem:
@@ -20,10 +20,10 @@ def problem(cores: int, pairs: list[tuple[int, int]], on: list[str], turns: floa
     return Problem(
         sites=("east", "west"),
         hosts=(Host("e", "east", cores, 1 << 34), Host("w", "west", cores, 1 << 34)),
-        links=(Link(("east", "west"), 0.005, 1e8),),
+        links=(WanLink(("east", "west"), 0.005, 1e8),),
         down=frozenset(),
         groups=(
-            Group(
+            ProgramGroup(
                 programs=("p",),
                 guests=guests,
                 matrix=Matrix(len(on), both[:, 0], both[:, 1], counts),

@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from topolane.mpi.counts import Matrix
-from topolane_sites.arrivals import Arrival, make_room, place
-from topolane_sites.bisect import Cut
-from topolane_sites.model import Guest, Host, Link
+from topolane_sites.arrivals import ClusterArrival, make_room, place
+from topolane_sites.bisect import Bisection
+from topolane_sites.model import Guest, Host, WanLink
 from topolane_sites.planner import make
-from topolane_sites.plans import Plan
-from topolane_sites.problem import Group, Problem
+from topolane_sites.plans import SitesPlan
+from topolane_sites.problem import Problem, ProgramGroup
 
 GIB = 1 << 30
 
 
-def group(name: str, hosts: list[str], *, turns: float, size: float = 1e3, **fields) -> Group:
+def group(name: str, hosts: list[str], *, turns: float, size: float = 1e3, **fields) -> ProgramGroup:
     """A program of one rank a guest; everybody waits so often a second for everybody else."""
     count = len(hosts)
     pairs = [(a, b) for a in range(count) for b in range(count) if a != b]
@@ -28,10 +28,10 @@ def group(name: str, hosts: list[str], *, turns: float, size: float = 1e3, **fie
     matrix = Matrix(count, sender, receiver, np.tile([turns, turns * size, turns], (len(pairs), 1)))
     guests = tuple(Guest(f"{name}{at}", "", 2, GIB, host) for at, host in enumerate(hosts))
     given_ = {"sites": (), "remaining": 86400.0, "settled": float("inf")} | fields
-    return Group((name,), guests, matrix, np.arange(count), **given_)
+    return ProgramGroup((name,), guests, matrix, np.arange(count), **given_)
 
 
-def problem(*groups: Group, hosts_each: int = 2, cores: int = 4, **fields) -> Problem:
+def problem(*groups: ProgramGroup, hosts_each: int = 2, cores: int = 4, **fields) -> Problem:
     """Two sites, 10 ms and 1 Gbit/s apart."""
     hosts = [
         Host(f"{site[0]}{number}", site, cores, 64 * GIB)
@@ -40,11 +40,11 @@ def problem(*groups: Group, hosts_each: int = 2, cores: int = 4, **fields) -> Pr
     ]
     given_ = {"down": frozenset(), "others": (), "skipped": {}} | fields
     return Problem(
-        ("east", "west"), tuple(hosts), (Link(("east", "west"), 0.01, 1.25e8),), groups=groups, **given_
+        ("east", "west"), tuple(hosts), (WanLink(("east", "west"), 0.01, 1.25e8),), groups=groups, **given_
     )
 
 
-def after(asked: Problem, plan: Plan) -> dict[str, str | None]:
+def after(asked: Problem, plan: SitesPlan) -> dict[str, str | None]:
     """The host of every guest when all moves are made."""
     places = {guest.name: guest.host for one in asked.groups for guest in one.guests}
     for move in plan.moves:
@@ -144,7 +144,7 @@ def test_no_plan_overbooks_a_host_or_loses_a_guest(data) -> None:
     assert all(move.target not in down and move.target != move.source for move in plan.moves)
     assert len({move.guest for move in plan.moves}) == len(plan.moves)
     assert policy not in ("stay", "make-room") or not plan.moves
-    assert Plan.of(plan.json()) == plan
+    assert SitesPlan.of(plan.json()) == plan
 
 
 def test_a_cluster_that_arrives_is_placed_together_if_it_will_talk() -> None:
@@ -152,7 +152,7 @@ def test_a_cluster_that_arrives_is_placed_together_if_it_will_talk() -> None:
     is allowed; nowhere where there is no room."""
     others = (Guest("o", "", 2, GIB, "e0"),)
     asked = problem(group("p", ["e0"], turns=1.0), others=others)
-    loud = Arrival(4, 2, GIB, cut=Cut(100.0, 1e6, 100.0, 50.0, 1e5))
+    loud = ClusterArrival(4, 2, GIB, cut=Bisection(100.0, 1e6, 100.0, 50.0, 1e5))
     assert {host[0] for host in place(asked, loud, "predicted-loss")} == {"w"}
     assert place(asked, replace(loud, sites=("east",)), "predicted-loss") == []
     assert place(asked, replace(loud, guests=2, sites=("east",)), "predicted-loss") == ["e1", "e1"]
@@ -164,7 +164,7 @@ def test_a_cluster_that_arrives_is_placed_together_if_it_will_talk() -> None:
 def test_guests_that_come_to_a_running_cluster_go_to_its_sites_first() -> None:
     """The site with most of its guests, then its other site, then both together, then any; the quietest program too."""
     asked = problem(hosts_each=1, cores=4)
-    quiet = Arrival(2, 1, GIB, cluster_hosts=("w0", "w0", "e0"))
+    quiet = ClusterArrival(2, 1, GIB, cluster_hosts=("w0", "w0", "e0"))
     assert place(asked, quiet, "predicted-loss") == ["w0", "w0"]
     assert place(asked, replace(quiet, cluster_hosts=("e0",)), "predicted-loss") == ["e0", "e0"]
     full = replace(asked, others=(Guest("o", "", 3, GIB, "w0"),))
@@ -179,15 +179,21 @@ def test_a_program_makes_way_for_a_cluster_that_no_site_has_room_for() -> None:
     """Each site has room for three guests, and four arrive: the one program of a single guest joins the other's site, whatever
     that brings it, and all four fit where it was. Where a site has room for them, or none ever has, no guest moves."""
     asked = problem(group("p", ["e0"], turns=1.0), group("q", ["w0"], turns=1.0, settled=0.0))
-    plan = make_room(asked, Arrival(4, 2, GIB))
+    plan = make_room(asked, ClusterArrival(4, 2, GIB))
     (move,) = plan.moves
     assert move.source[0] != move.target[0] and {host[0] for host in plan.room} == {move.source[0]}
     assert len(plan.room) == 4 and "makes way for 4 guests" in move.why
-    assert (make_room(asked, Arrival(3, 2, GIB)).moves, len(make_room(asked, Arrival(3, 2, GIB)).room)) == (
+    assert (
+        make_room(asked, ClusterArrival(3, 2, GIB)).moves,
+        len(make_room(asked, ClusterArrival(3, 2, GIB)).room),
+    ) == (
         (),
         3,
     )
-    assert (make_room(asked, Arrival(5, 2, GIB)).moves, make_room(asked, Arrival(5, 2, GIB)).room) == ((), ())
+    assert (
+        make_room(asked, ClusterArrival(5, 2, GIB)).moves,
+        make_room(asked, ClusterArrival(5, 2, GIB)).room,
+    ) == ((), ())
 
 
 @settings(max_examples=100, deadline=None)
@@ -206,7 +212,9 @@ def test_room_is_on_one_site_and_overbooks_no_host(data) -> None:
             groups.append(group(name, list(hosts), turns=1.0))
     down = frozenset(data.draw(st.lists(st.sampled_from(["e0", "e1", "w0", "w1"]), max_size=1)))
     sites = data.draw(st.sampled_from([(), ("east",), ("west",)]))
-    arrival = Arrival(data.draw(st.integers(1, 5)), data.draw(st.sampled_from([2, 4])), GIB, sites=sites)
+    arrival = ClusterArrival(
+        data.draw(st.integers(1, 5)), data.draw(st.sampled_from([2, 4])), GIB, sites=sites
+    )
     asked = problem(*groups, cores=8, down=down)
     plan = make_room(asked, arrival)
     places = after(asked, plan)
@@ -221,4 +229,4 @@ def test_room_is_on_one_site_and_overbooks_no_host(data) -> None:
     for one in moved:
         assert 2 * len(one.guests) < arrival.guests * arrival.cores
         assert len({(places[guest.name] or "")[0] for guest in one.guests}) == 1
-    assert Plan.of(plan.json()) == plan
+    assert SitesPlan.of(plan.json()) == plan

@@ -18,8 +18,8 @@ from topolane_sites.files import Config
 from topolane_sites.inventory import Inventory
 from topolane_sites.model import Guest, Host, Site
 from topolane_sites.planner import make
-from topolane_sites.plans import Plan, PlannedMove, ProgramAssessment
-from topolane_sites.state import State
+from topolane_sites.plans import PlannedMove, ProgramAssessment, SitesPlan
+from topolane_sites.state import ManagerDatabase
 
 GIB = 1 << 30
 EAST = Site("east", (Host("e0", "east", 4, GIB, speed=2.0), Host("e1", "east", 4, GIB)))
@@ -28,14 +28,14 @@ SPEEDS = {"e0": 2.0, "e1": 1.0}
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> Iterator[State]:
-    opened = State(f"sqlite:///{tmp_path}/s.db")
+def state(tmp_path: Path) -> Iterator[ManagerDatabase]:
+    opened = ManagerDatabase(f"sqlite:///{tmp_path}/s.db")
     yield opened
     opened.close()
 
 
 @pytest.fixture
-def inventory(state: State) -> Inventory:
+def inventory(state: ManagerDatabase) -> Inventory:
     return Inventory(Config((EAST,), (), GUESTS, (), (), ""), state)
 
 
@@ -130,11 +130,11 @@ def test_the_time_in_mpi_bounds_what_is_lost_and_the_doubt_is_said() -> None:
     (judged,) = plan.judged
     assert judged.wan_now / (1 + judged.loss_now) == pytest.approx(0.07)
     assert "measurements allow 7 %; the latency in the sites file is probably wrong" in judged.doubt()
-    assert Plan.of(plan.json()) == plan
+    assert SitesPlan.of(plan.json()) == plan
     new = ("wan_now", "wan_then", "speed_now", "speed_then", "compute", "in_mpi", "correction", "barred")
     old = plan.json()
     old["judged"] = [{key: value for key, value in one.items() if key not in new} for one in old["judged"]]
-    assert Plan.of(old).judged[0].doubt() == ""
+    assert SitesPlan.of(old).judged[0].doubt() == ""
     believed = make(problem(group("p", ["e0", "w0"], turns=60.0, character=Character(0.0, 0.9))), "stay")
     assert believed.judged[0].doubt() == ""
 
@@ -161,12 +161,12 @@ def test_a_correction_explains_the_measured_speed() -> None:
 class Compared:
     """A program of two ranks whose guest g1 moves to e0; `run` lets it run for a while."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: ManagerDatabase) -> None:
         self.now = 1000.0
         self.state, self.accuracy = state, Accuracy(state, lambda: self.now)
         self.program = watched(0.5, 0.5)
         move = PlannedMove("g1", "e1", "e0", ("p",), "")
-        self.plan = Plan("plan", 0.0, "predicted-time", (assessed(),), (move,), 0.0, {})
+        self.plan = SitesPlan("plan", 0.0, "predicted-time", (assessed(),), (move,), 0.0, {})
         self.accuracy.began(self.plan, {"p": self.program})
         self.host = "e1"
 
@@ -180,7 +180,7 @@ class Compared:
         self.accuracy.look({"p": self.program}, {"g1": self.host}, {"g1"} if moving else set())
 
 
-def test_predicted_and_measured_gains_are_compared_and_kept(state: State) -> None:
+def test_predicted_and_measured_gains_are_compared_and_kept(state: ManagerDatabase) -> None:
     """Predicted twice as fast. It sends 8 messages a second after the moves instead of 5: 1.6 times. The pair is there
     after a restart, and the correction is what both speeds say."""
     compared = Compared(state)
@@ -197,7 +197,7 @@ def test_predicted_and_measured_gains_are_compared_and_kept(state: State) -> Non
     assert answer["measured"] == 1 and answer["mean_error"] == pytest.approx(25)
 
 
-def test_of_a_plan_that_is_made_again_the_newest_comparison_is_kept(state: State) -> None:
+def test_of_a_plan_that_is_made_again_the_newest_comparison_is_kept(state: ManagerDatabase) -> None:
     """A plan of the same moves has the same id. What is kept in memory and in the database is the same."""
     compared = Compared(state)
     for _ in range(2):
@@ -215,7 +215,9 @@ def test_of_a_plan_that_is_made_again_the_newest_comparison_is_kept(state: State
     ("messages", "size", "why"),
     [(8, 5000, "another size than before"), (0, 1000, "less than 1 message per second")],
 )
-def test_what_cannot_be_known_is_not_counted(state: State, messages: int, size: int, why: str) -> None:
+def test_what_cannot_be_known_is_not_counted(
+    state: ManagerDatabase, messages: int, size: int, why: str
+) -> None:
     """Messages of five times the size are another phase; no messages say nothing. Neither counts as an error."""
     compared = Compared(state)
     compared.host = "e0"
@@ -227,7 +229,7 @@ def test_what_cannot_be_known_is_not_counted(state: State, messages: int, size: 
     assert summary([one])["mean_error"] is None
 
 
-def test_moves_that_failed_are_not_compared_and_an_end_is_said(state: State) -> None:
+def test_moves_that_failed_are_not_compared_and_an_end_is_said(state: ManagerDatabase) -> None:
     """The guest is where it was: the prediction does not hold. A program that ends first gives a pair without a figure."""
     failed = Compared(state)
     failed.run(60, 300)

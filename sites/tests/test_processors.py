@@ -19,7 +19,7 @@ from topolane_sites.model import Guest, GuestUse, Host, Site, Stage
 from topolane_sites.moves import Moves
 from topolane_sites.plans import PlannedMove
 from topolane_sites.processor import instructions, misfit, of_this_machine
-from topolane_sites.state import State
+from topolane_sites.state import ManagerDatabase
 
 E1 = {"site": "east", "cores": 4, "memory": 1 << 33}
 JSON = {"content-type": "application/json"}
@@ -60,7 +60,7 @@ class Known:
         self.again()
 
     def again(self) -> None:
-        self.state = State(self.config.state)
+        self.state = ManagerDatabase(self.config.state)
         self.inventory = Inventory(self.config, self.state)
 
     def report(self, host: str, may_add: bool = False, **fields: Any) -> list[str]:

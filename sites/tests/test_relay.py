@@ -16,8 +16,8 @@ from managed import MAIN, Managed
 from topolane._engine import InputError
 from topolane_sites import openvpn, overlay, relay
 from topolane_sites.clusters import read_cluster
-from topolane_sites.model import Host, Link
-from topolane_sites.overlay import Member
+from topolane_sites.model import Host, WanLink
+from topolane_sites.overlay import OverlayMember
 from waiting import until
 from wan import Wan, wan
 
@@ -25,8 +25,8 @@ HERE = Path(__file__).parent
 HOSTS = tuple(Host(name, f"site-{name}", 4, 8 << 30, "qmp", f"/nowhere/{name}") for name in "abcd")
 
 
-def _link(near: str, far: str, latency: float) -> Link:
-    return Link((f"site-{near}", f"site-{far}"), latency, 1.25e8)
+def _link(near: str, far: str, latency: float) -> WanLink:
+    return WanLink((f"site-{near}", f"site-{far}"), latency, 1.25e8)
 
 
 LINKS = (
@@ -83,7 +83,9 @@ class Joined:
     def __init__(self, made: Wan) -> None:
         self.wan = made
         self.members = [
-            Member(site, made.run(site), made.address(site), site in made.hidden, f"10.42.0.{number}/24")
+            OverlayMember(
+                site, made.run(site), made.address(site), site in made.hidden, f"10.42.0.{number}/24"
+            )
             for number, site in enumerate(made.sites, 1)
         ]
 
@@ -259,7 +261,7 @@ def test_a_relay_that_was_restarted_is_joined_again_by_up(joined: Joined) -> Non
 def test_another_relay_takes_over_and_the_first_one_keeps_nothing(joined: Joined) -> None:
     """`c` gets an address that others reach: the relay moves there, and `a` serves no tunnel any more."""
     a, b, _ = joined.members
-    c = Member("c", joined.wan.run("natc"), joined.wan.address("c"), own="10.42.0.4/24")
+    c = OverlayMember("c", joined.wan.run("natc"), joined.wan.address("c"), own="10.42.0.4/24")
     overlay.up("c1", [a, b, c], "c")
     try:
         names = overlay._links(a)

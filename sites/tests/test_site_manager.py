@@ -157,16 +157,16 @@ def test_a_report_names_nothing_that_is_executed(tmp_path: Path) -> None:
 def test_a_folder_that_others_may_write_to_is_not_used(tmp_path: Path) -> None:
     """A user who may write to the folder of a host's guests plants no command there: such a folder is refused."""
     from topolane_sites.model import Host
-    from topolane_sites.qemu import Folder
+    from topolane_sites.qemu import QemuFolder
     from topolane_sites.remote import CommandFailed
 
     folder = tmp_path / "guests"
     folder.mkdir()
     folder.chmod(0o777)
     with pytest.raises(CommandFailed, match="others may write"):
-        Folder.of(Host("h", "east", 1, 1, "qmp", str(folder)))
+        QemuFolder.of(Host("h", "east", 1, 1, "qmp", str(folder)))
     folder.chmod(0o700)
-    assert Folder.of(Host("h", "east", 1, 1, "qmp", str(folder))).path == folder
+    assert QemuFolder.of(Host("h", "east", 1, 1, "qmp", str(folder))).path == folder
 
 
 def test_a_body_is_not_read_before_its_token(tmp_path: Path) -> None:

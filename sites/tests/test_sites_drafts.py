@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("psutil", reason="topolane-sites is not installed with what it needs")
-from topolane_sites.qemu import Folder, Machine
+from topolane_sites.qemu import QemuFolder, QemuMachine
 
 
 def test_a_planted_draft_of_a_guest_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,6 +18,6 @@ def test_a_planted_draft_of_a_guest_is_not_followed(tmp_path: Path, monkeypatch:
     victim.write_text("precious")
     (folder / "one.json.new").symlink_to(victim)
     monkeypatch.setattr("topolane_sites.qemu.BINARY", "true")
-    Folder(folder).start(Machine("one", ()))
+    QemuFolder(folder).start(QemuMachine("one", ()))
     assert victim.read_text() == "precious"
     assert json.loads((folder / "one.json").read_text())["name"] == "one"

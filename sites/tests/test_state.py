@@ -19,7 +19,7 @@ from topolane.reading import FileTable
 from topolane_sites.files import _database
 from topolane_sites.model import Stage
 from topolane_sites.program_rows import program_of, program_row, rank_rows
-from topolane_sites.state import State, StateError
+from topolane_sites.state import ManagerDatabase, StateError
 
 
 @pytest.fixture(scope="module")
@@ -68,14 +68,14 @@ def same(one: WatchedProgram, other: WatchedProgram) -> None:
 
 def test_a_program_comes_back_as_it_was_kept(url: str) -> None:
     """All figures, windows and the site map, to the last bit, in a new connection; kept twice it is the newer one."""
-    state = State(url)
+    state = ManagerDatabase(url)
     kept = program()
     state.keep([program_row(kept)], rank_rows(kept, kept.of_rank))
     kept.rank(1).add(Records.of(2.0, 1.0, peers=[(0, 0, 1, 1, 1)]))
     kept.ended = 2000.25
     state.keep([program_row(kept)], rank_rows(kept, [1]))
     state.close()
-    state = State(url)
+    state = ManagerDatabase(url)
     found = state.program("p/1")
     assert found is not None
     same(program_of(*found), kept)
@@ -87,7 +87,7 @@ def test_a_program_comes_back_as_it_was_kept(url: str) -> None:
 
 def test_programs_that_ended_long_ago_go(url: str) -> None:
     """Those that ended before a time, with their ranks, and no others."""
-    state = State(url)
+    state = ManagerDatabase(url)
     for id, ended in (("old", 10.0), ("new", 30.0), ("runs", None)):
         one = program()
         one.id, one.ended = id, ended
@@ -100,7 +100,7 @@ def test_programs_that_ended_long_ago_go(url: str) -> None:
 
 def test_all_of_it_is_kept_or_nothing(url: str) -> None:
     """A row that cannot be kept takes the others of its call with it, and is a StateError."""
-    state = State(url)
+    state = ManagerDatabase(url)
     one = program()
     bad = {**rank_rows(one, [0])[0], "host": None}
     with pytest.raises(StateError):
@@ -111,7 +111,7 @@ def test_all_of_it_is_kept_or_nothing(url: str) -> None:
 
 def test_values_moves_and_events(url: str) -> None:
     """Values by kind and name; moves by their numbers; events, the newest first."""
-    state = State(url)
+    state = ManagerDatabase(url)
     state.put("guest", "g1", {"host": "e1"})
     state.put("guest", "g1", {"host": "w1"})
     state.put("cluster", "g1", [1])
@@ -132,20 +132,20 @@ def test_values_moves_and_events(url: str) -> None:
 
 def test_one_manager_alone_has_it(url: str) -> None:
     """While one has it another is refused; afterwards it is not."""
-    state = State(url)
+    state = ManagerDatabase(url)
     with pytest.raises(InputError, match="another manager has this database"):
-        State(url)
+        ManagerDatabase(url)
     state.close()
-    State(url).close()
+    ManagerDatabase(url).close()
 
 
 def test_tables_of_another_version_are_refused(url: str) -> None:
     """And left as they are."""
-    State(url).close()
+    ManagerDatabase(url).close()
     with create_engine(url).begin() as connection:
         connection.execute(text("update schema set version = 99"))
     with pytest.raises(InputError, match="version 99; this manager has 1"):
-        State(url)
+        ManagerDatabase(url)
 
 
 @pytest.mark.parametrize(
@@ -154,5 +154,5 @@ def test_tables_of_another_version_are_refused(url: str) -> None:
 def test_a_database_that_is_not_there_is_said(url_: str) -> None:
     """One sentence, and no password in it."""
     with pytest.raises(InputError, match="state = ") as error:
-        State(url_)
+        ManagerDatabase(url_)
     assert "\n" not in str(error.value)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from guest_image import kernel, tick_image
 from topolane_sites.model import Guest, Host
-from topolane_sites.qemu import Folder, Machine
+from topolane_sites.qemu import QemuFolder, QemuMachine
 from waiting import until
 
 MEMORY = "131064k"
@@ -36,7 +36,7 @@ class Sites:
         arguments += ["-kernel", str(kernel()), "-initrd", str(tick_image(self.folder))]
         arguments += ["-append", f"console=ttyS0 quiet panic=-1 -- {dirty}"]
         arguments += ["-chardev", f"file,id=c,path={self.console},append=on", "-serial", "chardev:c"]
-        self.at("a").start(Machine("g1", tuple(arguments)))
+        self.at("a").start(QemuMachine("g1", tuple(arguments)))
         self.goes_on()
 
     def file(self, programs: str) -> str:
@@ -52,8 +52,8 @@ class Sites:
             lines += [f'host = "{host_name}"']
         return "\n".join(lines) + "\n"
 
-    def at(self, host: str) -> Folder:
-        return Folder.of(next(each for each in self.hosts if each.name == host))
+    def at(self, host: str) -> QemuFolder:
+        return QemuFolder.of(next(each for each in self.hosts if each.name == host))
 
     def ticks(self) -> list[int]:
         """What the guest has counted, wherever it ran."""

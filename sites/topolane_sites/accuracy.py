@@ -9,8 +9,8 @@ from typing import Any
 
 from topolane.mpi.counts import WatchedProgram
 
-from topolane_sites.plans import Plan, ProgramAssessment
-from topolane_sites.state import State
+from topolane_sites.plans import ProgramAssessment, SitesPlan
+from topolane_sites.state import ManagerDatabase
 
 SETTLE = 5.0
 """Seconds after the last move of a program before its speed is measured."""
@@ -28,7 +28,7 @@ KEEP = 1000
 
 
 @dataclass(frozen=True)
-class Comparison:
+class GainComparison:
     """A predicted gain and the measured one."""
 
     program: str
@@ -48,7 +48,7 @@ class Comparison:
 
 @dataclass
 class _Waiting:
-    plan: Plan
+    plan: SitesPlan
     judged: ProgramAssessment
     program: str
     targets: dict[str, str]
@@ -65,10 +65,10 @@ class _Waiting:
 class Accuracy:
     """The comparisons of a manager: those that are kept, and moves that are still under way."""
 
-    def __init__(self, state: State, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, state: ManagerDatabase, clock: Callable[[], float] = time.time) -> None:
         self._state, self._clock = state, clock
         self.comparisons = [
-            Comparison(**fields)
+            GainComparison(**fields)
             for fields in sorted(state.get("accuracy").values(), key=lambda one: float(one["when"]))
         ]
         self._waiting: list[_Waiting] = []
@@ -77,7 +77,7 @@ class Accuracy:
         """For each program the newest correction that two measured speeds gave."""
         return {one.program: one.correction for one in self.comparisons if one.correction is not None}
 
-    def began(self, plan: Plan, programs: Mapping[str, WatchedProgram]) -> None:
+    def began(self, plan: SitesPlan, programs: Mapping[str, WatchedProgram]) -> None:
         """Notes the speeds of the programs whose guests a plan moves."""
         for judged in plan.judged:
             for id in judged.programs:
@@ -127,7 +127,9 @@ class Accuracy:
         judged = one.judged
         predicted = (1 + judged.loss_now) / (1 + judged.loss_then)
         correction = None if measured is None else refitted(judged, measured)
-        made = Comparison(one.program, name, one.plan.id, self._clock(), predicted, measured, why, correction)
+        made = GainComparison(
+            one.program, name, one.plan.id, self._clock(), predicted, measured, why, correction
+        )
         self._state.put("accuracy", f"{one.plan.id}/{one.program}", asdict(made))
         # The same moves may be made again, as a plan of the same name: the newest comparison of it is kept.
         self.comparisons[:] = [
@@ -153,7 +155,7 @@ def refitted(judged: ProgramAssessment, speedup: float) -> float | None:
     return found if 0 < found <= MOST_CORRECTION else None
 
 
-def summary(comparisons: Iterable[Comparison]) -> dict[str, Any]:
+def summary(comparisons: Iterable[GainComparison]) -> dict[str, Any]:
     """All pairs, and the mean error of those that were measured, in per cent of the measured speed."""
     every = list(comparisons)
     errors = [one.predicted / one.measured - 1 for one in every if one.measured]

@@ -15,7 +15,7 @@ from topolane.mpi.counts import KINDS
 
 from topolane_sites import traffic_views, views
 from topolane_sites.accuracy import summary
-from topolane_sites.gate import Gate
+from topolane_sites.gate import ManagerGate
 from topolane_sites.manager import Manager
 from topolane_sites.metrics import exposition
 from topolane_sites.routers import clusters, orders, program_named, reports
@@ -30,7 +30,7 @@ Kind = Annotated[int, Query(ge=0, lt=len(KINDS))]
 def create(
     manager: Manager, *, token: str | None, report_token: str | None, read_token: str | None, loopback: bool
 ) -> FastAPI:
-    """The application, behind its `Gate`.
+    """The application, behind its `ManagerGate`.
 
     token: allows all requests; None for a socket that only its owner can open. report_token: allows reports
     only. read_token: allows GET only. loopback: answer only to names of this machine, so that a web page in a local browser cannot use
@@ -46,7 +46,7 @@ def create(
     app.include_router(clusters(manager))
     app.include_router(reports(manager))
     app.add_exception_handler(StateError, _state_failed)
-    app.add_middleware(Gate, token=token, report_token=report_token, read_token=read_token)
+    app.add_middleware(ManagerGate, token=token, report_token=report_token, read_token=read_token)
     if loopback:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=["localhost", "127.0.0.1", "[::1]", "::1"])
     return app

@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from topolane import _engine
 from topolane.mpi.counts import Matrix, WatchedProgram
 
-from topolane_sites.bisect import Cut, crossing, least_halves
+from topolane_sites.bisect import Bisection, crossing, least_halves
 from topolane_sites.planner import choose, make
-from topolane_sites.plans import Plan
+from topolane_sites.plans import SitesPlan
 from topolane_sites.problem import Problem
 
-NOTHING = Cut(0.0, 0.0, 0.0, 0.0, 0.0)
+NOTHING = Bisection(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class Arrival:
+class ClusterArrival:
     """The guests of a new cluster, all of one size."""
 
     guests: int
@@ -27,7 +27,7 @@ class Arrival:
     """Bytes."""
     sites: tuple[str, ...] = ()
     """The sites that it may use; empty for all sites."""
-    cut: Cut = NOTHING
+    cut: Bisection = NOTHING
     """What crosses its middle per second, if a similar program was watched before."""
     remaining: float = 3600.0
     """Seconds that it is expected to run."""
@@ -35,7 +35,7 @@ class Arrival:
     """The hosts of guests of the same cluster that run already, a host for each guest."""
 
 
-def like(programs: Iterable[WatchedProgram], name: str) -> Cut:
+def like(programs: Iterable[WatchedProgram], name: str) -> Bisection:
     """What crossed the middle of the newest program of that name per second, over its whole run."""
     known = [one for one in programs if one.name == name and one.observed > 0]
     if not known:
@@ -46,7 +46,7 @@ def like(programs: Iterable[WatchedProgram], name: str) -> Cut:
     return crossing(each, least_halves(each))
 
 
-def place(problem: Problem, arrival: Arrival, policy: str) -> list[str]:
+def place(problem: Problem, arrival: ClusterArrival, policy: str) -> list[str]:
     """A host for every guest, in their order; empty if they do not fit now. Running guests are not moved.
 
     Guests that come to others of their cluster go to one of its sites, the one with most of its guests first;
@@ -58,7 +58,7 @@ def place(problem: Problem, arrival: Arrival, policy: str) -> list[str]:
     return []
 
 
-def _nearest(problem: Problem, arrival: Arrival) -> list[tuple[str, ...]]:
+def _nearest(problem: Problem, arrival: ClusterArrival) -> list[tuple[str, ...]]:
     """The sites to try, one try after the other."""
     site_of = {host.name: host.site for host in problem.hosts}
     guests = Counter(site_of[host] for host in arrival.cluster_hosts if host in site_of)
@@ -67,7 +67,7 @@ def _nearest(problem: Problem, arrival: Arrival) -> list[tuple[str, ...]]:
     return list(dict.fromkeys([*((site,) for site in own), *together, arrival.sites]))
 
 
-def _place(problem: Problem, arrival: Arrival, policy: str) -> list[str]:
+def _place(problem: Problem, arrival: ClusterArrival, policy: str) -> list[str]:
     # Whoever runs is not asked again here: the loop does that when the guests are there.
     held = replace(
         problem,
@@ -78,14 +78,14 @@ def _place(problem: Problem, arrival: Arrival, policy: str) -> list[str]:
     return [host_of[node] for choice in choices for node in choice.nodes]
 
 
-def make_room(problem: Problem, arrival: Arrival) -> Plan:
+def make_room(problem: Problem, arrival: ClusterArrival) -> SitesPlan:
     """Plans moves of programs so that all guests fit on one site, with the site policy `make-room`. `room` is empty
     if none was found.
     """
     return make(problem, "make-room", _asked(problem, arrival))
 
 
-def _asked(problem: Problem, arrival: Arrival) -> list[_engine.SiteProgram]:
+def _asked(problem: Problem, arrival: ClusterArrival) -> list[_engine.SiteProgram]:
     """The arrival as the engine's request; None if no site that it may use has a host."""
     used = [site for site in problem.sites if any(host.site == site for host in problem.hosts)]
     sites = [used.index(site) for site in arrival.sites if site in used]

@@ -22,7 +22,7 @@ Parts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Cut:
+class Bisection:
     """The traffic across a division of a program's ranks; per second if the matrix contains rates."""
 
     turns: float
@@ -36,11 +36,11 @@ class Cut:
     pair_bytes: float
 
 
-def crossing(matrix: Matrix, part: Parts) -> Cut:
+def crossing(matrix: Matrix, part: Parts) -> Bisection:
     """The traffic that crosses a division, given by the part of every rank."""
     across = part[matrix.sender] != part[matrix.receiver]
     if not across.any():
-        return Cut(0.0, 0.0, 0.0, 0.0, 0.0)
+        return Bisection(0.0, 0.0, 0.0, 0.0, 0.0)
     sender, receiver, counts = matrix.sender[across], matrix.receiver[across], matrix.counts[across]
     turns = np.bincount(sender, counts[:, 2], matrix.ranks).max()
     parts = int(part.max()) + 1
@@ -48,7 +48,7 @@ def crossing(matrix: Matrix, part: Parts) -> Cut:
     busiest = counts[counts[:, 1].argmax()]
     # Messages that follow each other without an answer are one burst.
     bursts = min(busiest[0], busiest[2]) or busiest[0]
-    return Cut(float(turns), float(way), float(counts[:, 0].sum()), float(bursts), float(busiest[1]))
+    return Bisection(float(turns), float(way), float(counts[:, 0].sum()), float(bursts), float(busiest[1]))
 
 
 def halves(ranks: int) -> Parts:

@@ -13,13 +13,13 @@ from topolane._engine import InputError
 
 from topolane_sites import overlay
 from topolane_sites.movers import OutcomeUnknown, mover
-from topolane_sites.qemu import Folder, Machine
+from topolane_sites.qemu import QemuFolder, QemuMachine
 from topolane_sites.remote import CommandFailed, command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from topolane_sites.clusters import Boot, Cluster
+    from topolane_sites.clusters import Boot, VirtualCluster
     from topolane_sites.model import Guest, Host
 
 _NOT_ENDED = (CommandFailed, InputError, OSError, psutil.Error)
@@ -42,27 +42,27 @@ class LeftBehind(CommandFailed):
 class Builder(Protocol):
     """Starts and ends guests of one driver. Raises CommandFailed."""
 
-    def start(self, cluster: Cluster, guest: Guest, boot: Boot, host: Host) -> None: ...
+    def start(self, cluster: VirtualCluster, guest: Guest, boot: Boot, host: Host) -> None: ...
 
-    def end(self, cluster: Cluster, guest: Guest, host: Host) -> None: ...
+    def end(self, cluster: VirtualCluster, guest: Guest, host: Host) -> None: ...
 
 
 def builder(driver: str) -> Builder:
     """The builder of a driver. Raises CommandFailed."""
     if driver == "libvirt":
-        from topolane_sites.domains import Libvirt
+        from topolane_sites.domains import LibvirtBuilder
 
-        return Libvirt()
+        return LibvirtBuilder()
     return Qemu()
 
 
-def located(cluster: Cluster) -> dict[str, str]:
+def located(cluster: VirtualCluster) -> dict[str, str]:
     """The present hosts of the guests that run. Raises CommandFailed."""
     found = {guest.name: _found(cluster, guest) for guest in cluster.guests}
     return {name: host for name, host in found.items() if host is not None}
 
 
-def up(cluster: Cluster, there: Collection[str], tell: Callable[[str], None]) -> None:
+def up(cluster: VirtualCluster, there: Collection[str], tell: Callable[[str], None]) -> None:
     """Builds the missing parts of a cluster; `there` names the guests that run already.
 
     Raises CommandFailed after taking down everything that it had built; LeftBehind if that failed for guests. Their
@@ -95,7 +95,7 @@ def up(cluster: Cluster, there: Collection[str], tell: Callable[[str], None]) ->
         raise
 
 
-def take(cluster: Cluster, guests: Sequence[Guest], tell: Callable[[str], None]) -> list[str]:
+def take(cluster: VirtualCluster, guests: Sequence[Guest], tell: Callable[[str], None]) -> list[str]:
     """Ends some guests of a cluster, wherever they run, and removes their addresses from its network.
 
     Returns sentences on what could not be removed.
@@ -106,12 +106,12 @@ def take(cluster: Cluster, guests: Sequence[Guest], tell: Callable[[str], None])
     return left
 
 
-def down(cluster: Cluster, tell: Callable[[str], None]) -> list[str]:
+def down(cluster: VirtualCluster, tell: Callable[[str], None]) -> list[str]:
     """Takes a cluster down on every host. Returns sentences on what could not be removed."""
     return _end(cluster, cluster.guests, tell) + overlay.down(cluster.name, cluster.members)
 
 
-def _end(cluster: Cluster, guests: Sequence[Guest], tell: Callable[[str], None]) -> list[str]:
+def _end(cluster: VirtualCluster, guests: Sequence[Guest], tell: Callable[[str], None]) -> list[str]:
     left = []
     for guest in guests:
         for host in cluster.hosts:
@@ -141,7 +141,7 @@ def accelerator(run: tuple[str, ...], boot: Boot) -> str:
     return "kvm"
 
 
-def append(cluster: Cluster, guest: Guest, boot: Boot) -> str:
+def append(cluster: VirtualCluster, guest: Guest, boot: Boot) -> str:
     """The kernel's command line."""
     return boot.append.format(name=guest.name, address=guest.address, prefix=cluster.prefix)
 
@@ -149,7 +149,7 @@ def append(cluster: Cluster, guest: Guest, boot: Boot) -> str:
 class Qemu:
     """Plain QEMU processes, in the folder that is the host's address."""
 
-    def start(self, cluster: Cluster, guest: Guest, boot: Boot, host: Host) -> None:
+    def start(self, cluster: VirtualCluster, guest: Guest, boot: Boot, host: Host) -> None:
         """Starts one."""
         member = cluster.member(host.name)
         path = Path(host.address)
@@ -161,13 +161,13 @@ class Qemu:
         except InputError as error:
             raise CommandFailed(f"host {host.name}: {error}") from error
         machine = self._machine(cluster, guest, boot, accelerator(member.run, boot))
-        Folder.of(host).start(machine)
+        QemuFolder.of(host).start(machine)
 
-    def end(self, cluster: Cluster, guest: Guest, host: Host) -> None:
+    def end(self, cluster: VirtualCluster, guest: Guest, host: Host) -> None:
         """Ends one."""
-        Folder.of(host).end(guest.name)
+        QemuFolder.of(host).end(guest.name)
 
-    def _machine(self, cluster: Cluster, guest: Guest, boot: Boot, accelerated: str) -> Machine:
+    def _machine(self, cluster: VirtualCluster, guest: Guest, boot: Boot, accelerated: str) -> QemuMachine:
         memory = guest.memory
         if accelerated == "tcg" and memory % TCG_STEP == 0:
             memory -= 8 << 10
@@ -182,7 +182,7 @@ class Qemu:
         if boot.image:
             words += ["-drive", f"file={Path(boot.image).resolve()},if=virtio"]
         bridge = overlay.bridge(cluster.name)
-        return Machine(guest.name, tuple(words), bridge, mac(cluster.name, guest.name), overlay.VXLAN_MTU)
+        return QemuMachine(guest.name, tuple(words), bridge, mac(cluster.name, guest.name), overlay.VXLAN_MTU)
 
 
 def _is_on(guest: Guest, host: Host) -> bool:
@@ -192,6 +192,6 @@ def _is_on(guest: Guest, host: Host) -> bool:
         raise CommandFailed(f"host {host.name}: {error}") from error
 
 
-def _found(cluster: Cluster, guest: Guest) -> str | None:
+def _found(cluster: VirtualCluster, guest: Guest) -> str | None:
     """The host that the guest is on, or None."""
     return next((host.name for host in cluster.hosts if _is_on(guest, host)), None)

@@ -15,7 +15,7 @@ from topolane._engine import InputError
 from topolane.units import clean, plural
 
 from topolane_sites import builders, relay
-from topolane_sites.clusters import Cluster, read_cluster
+from topolane_sites.clusters import VirtualCluster, read_cluster
 from topolane_sites.holding import holding
 from topolane_sites.model import Guest
 from topolane_sites.remote import CommandFailed
@@ -34,7 +34,7 @@ OLD = 30.0
 """Seconds after which a daemon's last report says nothing of a guest that no host reports."""
 
 
-def up(manager: Client, file: str, config: Config, *, remove: bool, tell: Tell) -> Cluster:
+def up(manager: Client, file: str, config: Config, *, remove: bool, tell: Tell) -> VirtualCluster:
     """Builds the missing parts of the cluster that the file describes.
 
     remove: end guests that the file does not name any more; otherwise they are an error. Raises InputError if
@@ -66,7 +66,7 @@ def up(manager: Client, file: str, config: Config, *, remove: bool, tell: Tell) 
     return cluster
 
 
-def down(manager: Client, file: str, config: Config, tell: Tell) -> Cluster:
+def down(manager: Client, file: str, config: Config, tell: Tell) -> VirtualCluster:
     """Takes down the cluster that the file describes. Raises InputError if a part of it is left."""
     cluster = read_cluster(file, config.hosts)
     with holding(manager, cluster.name, tell) as owner:
@@ -86,7 +86,7 @@ def down(manager: Client, file: str, config: Config, tell: Tell) -> Cluster:
 
 def take(
     manager: Client, file: str, config: Config, names: Sequence[str], *, force: bool, tell: Tell
-) -> Cluster:
+) -> VirtualCluster:
     """Takes some guests away from the cluster that the file describes, which need not name them any more.
 
     force: also guests whose program still runs. Returns the cluster. Raises InputError if a guest is left.
@@ -151,21 +151,21 @@ class _Known:
         self.guests = [guest for guest in self.guests if guest.name not in names]
 
 
-def _existing(manager: Client, file: str, cluster: Cluster, owner: str) -> _Known:
+def _existing(manager: Client, file: str, cluster: VirtualCluster, owner: str) -> _Known:
     known = _Known(manager, cluster.name, owner)
     if known.body is None:
         raise InputError(f"{file}: the manager knows no cluster {cluster.name}")
     return known
 
 
-def _located(cluster: Cluster) -> dict[str, str]:
+def _located(cluster: VirtualCluster) -> dict[str, str]:
     try:
         return builders.located(cluster)
     except CommandFailed as error:
         raise InputError(f"{cluster.name} is not changed: {error}") from error
 
 
-def _check_hosts(file: str, cluster: Cluster, guests: Sequence[Guest]) -> None:
+def _check_hosts(file: str, cluster: VirtualCluster, guests: Sequence[Guest]) -> None:
     """Raises InputError if a guest runs on a host that the file does not name."""
     hosts = {host.name for host in cluster.hosts}
     for guest in guests:
@@ -176,7 +176,7 @@ def _check_hosts(file: str, cluster: Cluster, guests: Sequence[Guest]) -> None:
             )
 
 
-def _check_unchanged(file: str, cluster: Cluster, known: _Known, running: dict[str, str]) -> None:
+def _check_unchanged(file: str, cluster: VirtualCluster, known: _Known, running: dict[str, str]) -> None:
     """Raises InputError if the file describes what runs in another way than it was built."""
     body = known.body or {}
     if running and body.get("network", cluster.network) != cluster.network:
@@ -195,7 +195,7 @@ def _check_unchanged(file: str, cluster: Cluster, known: _Known, running: dict[s
                 )
 
 
-def _read_to_build(manager: Client, file: str, config: Config, running: dict[str, str]) -> Cluster:
+def _read_to_build(manager: Client, file: str, config: Config, running: dict[str, str]) -> VirtualCluster:
     return read_cluster(file, config.hosts, _guests(manager.get("/guests")), running, config.links)
 
 
@@ -231,13 +231,15 @@ def _check_ended(known: _Known, guests: Sequence[Guest], tell: Tell) -> None:
             )
 
 
-def _take(cluster: Cluster, known: _Known, guests: Sequence[Guest], tell: Tell) -> None:
+def _take(cluster: VirtualCluster, known: _Known, guests: Sequence[Guest], tell: Tell) -> None:
     if left := builders.take(cluster, guests, tell):
         raise InputError(f"{cluster.name} is not changed as asked: {'; '.join(left)}")
     known.shrink({guest.name for guest in guests})
 
 
-def _build(manager: Client, cluster: Cluster, known: _Known, running: dict[str, str], tell: Tell) -> None:
+def _build(
+    manager: Client, cluster: VirtualCluster, known: _Known, running: dict[str, str], tell: Tell
+) -> None:
     """Asks the policy for hosts, informs the manager, and builds what is missing. Leaves all as it was if that fails,
     but the manager keeps the guests that may still run.
     """

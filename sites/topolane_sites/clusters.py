@@ -11,12 +11,12 @@ from topolane.reading import FileTable, read
 
 from topolane_sites import relay
 from topolane_sites.model import Guest, Host
-from topolane_sites.overlay import Member
+from topolane_sites.overlay import OverlayMember
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from topolane_sites.model import Link
+    from topolane_sites.model import WanLink
 
 DRIVERS = ("qmp", "libvirt")
 """Drivers that can build guests, not only move them."""
@@ -36,14 +36,14 @@ class Boot:
 
 
 @dataclass(frozen=True)
-class Cluster:
+class VirtualCluster:
     """A virtual cluster."""
 
     name: str
     network: str
     """Its network, such as `10.42.0.0/24`."""
     hosts: tuple[Host, ...]
-    members: tuple[Member, ...]
+    members: tuple[OverlayMember, ...]
     """The same hosts and any others that take part in the network."""
     guests: tuple[Guest, ...]
     """Its guests, each with the host that it is built on."""
@@ -65,7 +65,7 @@ class Cluster:
         """The host of that name."""
         return next(host for host in self.hosts if host.name == name)
 
-    def member(self, name: str) -> Member:
+    def member(self, name: str) -> OverlayMember:
         """The member of that name, which says how to reach it."""
         return next(member for member in self.members if member.name == name)
 
@@ -89,7 +89,7 @@ class Cluster:
             "beside": sorted(running.values()),
         }
 
-    def on(self, hosts: Sequence[str], running: Mapping[str, str] = {}) -> Cluster:
+    def on(self, hosts: Sequence[str], running: Mapping[str, str] = {}) -> VirtualCluster:
         """The cluster with the guests to build on these hosts, in their order; unchanged if one of them is not
         its host.
         """
@@ -112,8 +112,8 @@ def read_cluster(
     hosts: Sequence[Host],
     guests: Sequence[Guest] | None = None,
     running: Mapping[str, str] = {},
-    links: Sequence[Link] = (),
-) -> Cluster:
+    links: Sequence[WanLink] = (),
+) -> VirtualCluster:
     """Reads a cluster's file.
 
     hosts: all known hosts. guests: those that already take room on them; None if the cluster will not be
@@ -147,7 +147,7 @@ def read_cluster(
     if not drafts:
         raise top.refuse(None, "no [[guest]] is described")
     top.done()
-    return Cluster(
+    return VirtualCluster(
         name,
         str(network),
         used,
@@ -171,7 +171,7 @@ def _network(top: FileTable) -> Network:
         raise top.refuse("network", f"{text!r} is no network such as 10.42.0.0/24: {error}") from error
 
 
-def _member(table: FileTable) -> Member:
+def _member(table: FileTable) -> OverlayMember:
     tunnel = table.word("tunnel")
     try:
         ipaddress.IPv4Address(tunnel)
@@ -182,7 +182,7 @@ def _member(table: FileTable) -> Member:
         ipaddress.IPv4Interface(own or "0.0.0.0")
     except ValueError as error:
         raise table.refuse("own", f"{own!r} is no address with a prefix length") from error
-    member = Member(
+    member = OverlayMember(
         table.word("name"), table.words("run", ()), tunnel, table.flag("behind-nat", False), own or None
     )
     table.done()
@@ -190,7 +190,7 @@ def _member(table: FileTable) -> Member:
 
 
 def _relay(
-    top: FileTable, members: Sequence[Member], site_of: Mapping[str, str], links: Sequence[Link]
+    top: FileTable, members: Sequence[OverlayMember], site_of: Mapping[str, str], links: Sequence[WanLink]
 ) -> str | None:
     wanted = top.word("relay", "")
     hidden = [member.name for member in members if member.behind_nat]

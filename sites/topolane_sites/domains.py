@@ -14,7 +14,7 @@ from topolane_sites import overlay
 from topolane_sites.remote import CommandFailed
 
 if TYPE_CHECKING:
-    from topolane_sites.clusters import Boot, Cluster
+    from topolane_sites.clusters import Boot, VirtualCluster
     from topolane_sites.model import Guest, Host
 
 
@@ -23,10 +23,10 @@ def connection(host: Host) -> contextlib.AbstractContextManager[libvirt.virConne
     return opened(host.address)
 
 
-class Libvirt:
+class LibvirtBuilder:
     """See `building.Builder`. Domains are transient: libvirt forgets one when it ends."""
 
-    def start(self, cluster: Cluster, guest: Guest, boot: Boot, host: Host) -> None:
+    def start(self, cluster: VirtualCluster, guest: Guest, boot: Boot, host: Host) -> None:
         """Starts one."""
         from topolane_sites.builders import accelerator, append, mac
 
@@ -44,7 +44,7 @@ class Libvirt:
         except libvirt.libvirtError as error:
             raise CommandFailed(f"libvirt of {host.name}: {error}") from error
 
-    def end(self, cluster: Cluster, guest: Guest, host: Host) -> None:
+    def end(self, cluster: VirtualCluster, guest: Guest, host: Host) -> None:
         """Ends one."""
         try:
             with connection(host) as made:

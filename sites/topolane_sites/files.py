@@ -11,7 +11,7 @@ from topolane._engine import InputError, site_policies
 from topolane.mpi.address import Address
 from topolane.reading import MOST_CORES, FileTable, read
 
-from topolane_sites.model import Guest, Host, Link, Site
+from topolane_sites.model import Guest, Host, Site, WanLink
 from topolane_sites.movers import DRIVERS, WANT_ADDRESS
 from topolane_sites.processor import LEAST_SPEED, MOST_SPEED
 
@@ -21,7 +21,7 @@ class Config:
     """A sites file."""
 
     sites: tuple[Site, ...]
-    links: tuple[Link, ...]
+    links: tuple[WanLink, ...]
     guests: tuple[Guest, ...]
     """Guests that no host daemon reports."""
     listen: tuple[Address, ...]
@@ -144,12 +144,12 @@ def _driver(table: FileTable) -> tuple[str, str]:
     return driver, address
 
 
-def _link(table: FileTable, sites: set[str]) -> Link:
+def _link(table: FileTable, sites: set[str]) -> WanLink:
     between = table.words("between")
     if len(between) != 2 or between[0] == between[1] or not sites.issuperset(between):
         raise table.refuse("between", f"must name two of the sites, not {list(between)!r}")
     window = table.size("window", 0)
-    link = Link(
+    link = WanLink(
         between=(between[0], between[1]),
         latency=table.number("latency", 0, 10),
         bandwidth=table.number("bandwidth", 1, 1e15),

@@ -18,7 +18,7 @@ OPERATOR = "topolane.operator"
 """Key of an ASGI scope: whether the request comes from the operator, and not from a host or a guest that reports."""
 
 
-class Gate:
+class ManagerGate:
     """An ASGI middleware that refuses requests by their head, and reads no body longer than its path allows."""
 
     def __init__(

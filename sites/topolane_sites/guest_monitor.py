@@ -12,13 +12,13 @@ from qemu.qmp import QMPClient, QMPError
 from topolane_sites.processor import of_guest
 
 if TYPE_CHECKING:
-    from topolane_sites.qemu import Folder
+    from topolane_sites.qemu import QemuFolder
 
 ANSWER = 5.0
 """Seconds. A host must not wait long for a guest that hangs."""
 
 
-async def guest_state(folder: Folder, guest: str, with_processor: bool = False) -> dict[str, Any] | None:
+async def guest_state(folder: QemuFolder, guest: str, with_processor: bool = False) -> dict[str, Any] | None:
     """Its state, cores and memory in bytes, from the monitor that movers do not use; None without an answer.
 
     with_processor: also `processor`, the fields `cpu_model`, `emulated` and `features`, if the guest reports them.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from topolane_sites.state import State
+from topolane_sites.state import ManagerDatabase
 
 
 class Holds:
@@ -13,7 +13,7 @@ class Holds:
     Holds are stored, so a manager that is started again knows them.
     """
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: ManagerDatabase) -> None:
         self._state = state
         self._of: dict[str, tuple[str, float]] = {
             name: (owner, until) for name, (owner, until) in state.get("hold").items()

@@ -12,7 +12,7 @@ import psutil
 from topolane._engine import InputError
 
 from topolane_sites.core_speed import CoreSpeed
-from topolane_sites.host_guests import Domains, NoGuests, Processes, Row
+from topolane_sites.host_guests import GuestRow, LibvirtDomains, NoGuests, Processes
 from topolane_sites.processor import of_this_machine
 from topolane_sites.rates import Rates
 from topolane_sites.tunnels import Tunnels
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from topolane_sites.model import Host
 
 Report = dict[str, Any]
-_LISTS = {"qmp": Processes, "libvirt": Domains}
+_LISTS = {"qmp": Processes, "libvirt": LibvirtDomains}
 
 
 def every(seconds: float, manager: Client, path: str, look: Callable[[], Report]) -> None:
@@ -75,7 +75,7 @@ class HostWatch:
             "use": self._use(),
         }
 
-    def _loads(self, rows: list[Row]) -> float:
+    def _loads(self, rows: list[GuestRow]) -> float:
         """Adds to each guest its busy cores and its network's bytes per second. Returns the cores that others keep
         busy.
         """

@@ -13,7 +13,7 @@ import psutil
 from topolane._engine import InputError
 
 from topolane_sites.processor import of_guest
-from topolane_sites.qemu import Folder, tap
+from topolane_sites.qemu import QemuFolder, tap
 from topolane_sites.remote import CommandFailed
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Row:
+class GuestRow:
     """A guest: what is reported of it, and counters that grow."""
 
     key: str
@@ -39,7 +39,7 @@ class NoGuests:
     def __init__(self, host: Host) -> None:
         self._host = host
 
-    def look(self) -> list[Row]:
+    def look(self) -> list[GuestRow]:
         """The guests that are there now. Raises InputError if they cannot be listed."""
         return []
 
@@ -54,14 +54,14 @@ class Processes(NoGuests):
         self._processors: dict[int, dict[str, Any]] = {}
         """By process: what does not change while it lives."""
 
-    def look(self) -> list[Row]:
+    def look(self) -> list[GuestRow]:
         """See `NoGuests.look`."""
         from topolane_sites.guest_monitor import guest_state
 
         if not Path(self._host.address).exists():
             return []
         try:
-            folder = Folder.of(self._host)
+            folder = QemuFolder.of(self._host)
         except CommandFailed as error:
             raise InputError(str(error)) from error
         alive = {name: pid for name in folder.guests() if (pid := folder.pid(name)) is not None}
@@ -77,9 +77,9 @@ class Processes(NoGuests):
         cards = psutil.net_io_counters(pernic=True)
         return [self._row(name, alive[name], seen, cards) for name, seen in self._seen.items()]
 
-    def _row(self, name: str, pid: int, seen: dict[str, Any], cards: dict[str, Any]) -> Row:
+    def _row(self, name: str, pid: int, seen: dict[str, Any], cards: dict[str, Any]) -> GuestRow:
         fields = {"name": name, **seen, **self._processors.get(pid, {})}
-        row = Row(f"{name} {pid}", fields, None, {})
+        row = GuestRow(f"{name} {pid}", fields, None, {})
         try:
             process = psutil.Process(pid)
             used = process.cpu_times()
@@ -93,7 +93,7 @@ class Processes(NoGuests):
         return row
 
 
-class Domains(NoGuests):
+class LibvirtDomains(NoGuests):
     """The domains of libvirt."""
 
     def __init__(self, host: Host) -> None:
@@ -101,7 +101,7 @@ class Domains(NoGuests):
         self._processors: dict[str, dict[str, Any]] = {}
         """By a domain's key: what does not change while it lives."""
 
-    def look(self) -> list[Row]:
+    def look(self) -> list[GuestRow]:
         """See `NoGuests.look`."""
         import libvirt
 
@@ -117,7 +117,7 @@ class Domains(NoGuests):
         self._processors = {key: known for key, known in self._processors.items() if key in alive}
         return rows
 
-    def _row(self, domain: Any) -> Row | None:
+    def _row(self, domain: Any) -> GuestRow | None:
         """A domain of libvirt; None if it has ended meanwhile. Raises libvirtError."""
         import libvirt
 
@@ -132,7 +132,7 @@ class Domains(NoGuests):
             }
             if key not in self._processors and (processor := _processor_of_domain(domain)) is not None:
                 self._processors[key] = processor
-            row = Row(key, {**fields, **self._processors.get(key, {})}, busy / 1e9, {})
+            row = GuestRow(key, {**fields, **self._processors.get(key, {})}, busy / 1e9, {})
             row.bytes = _bytes_of_domain(domain, ET.fromstring(domain.XMLDesc()))
             return row
         except libvirt.libvirtError as error:

@@ -12,7 +12,7 @@ from typing import Any
 from topolane.reading import MOST_CORES
 
 from topolane_sites.files import Config
-from topolane_sites.model import Guest, GuestUse, Host, Link
+from topolane_sites.model import Guest, GuestUse, Host, WanLink
 from topolane_sites.report_parsing import (
     MOST_KNOWN,
     positive,
@@ -20,7 +20,7 @@ from topolane_sites.report_parsing import (
     reported_guest,
     reported_name,
 )
-from topolane_sites.state import State, StateError
+from topolane_sites.state import ManagerDatabase, StateError
 
 _SETTLING = 10.0
 """Seconds after a move for which reports, which may be older, do not change the guest's host."""
@@ -29,9 +29,9 @@ _SETTLING = 10.0
 class Inventory:
     """Sites, hosts and guests. Reports are stored in the database and read again after a restart."""
 
-    def __init__(self, config: Config, state: State) -> None:
+    def __init__(self, config: Config, state: ManagerDatabase) -> None:
         self.sites = [site.name for site in config.sites]
-        self.links: tuple[Link, ...] = config.links
+        self.links: tuple[WanLink, ...] = config.links
         self.hosts: dict[str, Host] = {host.name: host for host in config.hosts}
         self.guests: dict[str, Guest] = {guest.name: guest for guest in config.guests}
         self.clusters: dict[str, dict[str, Any]] = state.get("cluster")

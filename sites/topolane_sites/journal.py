@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from topolane.mpi.limits import Event
 
-from topolane_sites.state import Row, State, StateError
+from topolane_sites.state import ManagerDatabase, Row, StateError
 
 _MOST_WAITING = 1000
 """Most events per second, since a hostile sender can cause a flood."""
@@ -20,13 +20,13 @@ events.
 """
 
 
-class Journal:
+class EventJournal:
     """Events on their way to the database and to the log.
 
     say: called with a line for each event.
     """
 
-    def __init__(self, state: State, say: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, state: ManagerDatabase, say: Callable[[str], None] = lambda _: None) -> None:
         self._state, self._say = state, say
         self._waiting: deque[Row] = deque(maxlen=_MOST_WAITING)
         self._unsaid: deque[Row] = deque(maxlen=_MOST_WAITING)

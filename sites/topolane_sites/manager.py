@@ -16,18 +16,18 @@ from topolane.mpi.listener import ConnectionSlots
 from topolane.mpi.receiver import Receiver
 
 from topolane_sites.accuracy import Accuracy
-from topolane_sites.arrivals import Arrival, make_room, place
+from topolane_sites.arrivals import ClusterArrival, make_room, place
 from topolane_sites.files import Config
 from topolane_sites.holds import Holds
 from topolane_sites.inventory import Inventory
-from topolane_sites.journal import Journal
+from topolane_sites.journal import EventJournal
 from topolane_sites.moves import Moves
 from topolane_sites.planner import make
-from topolane_sites.plans import Plan
+from topolane_sites.plans import SitesPlan
 from topolane_sites.problem import Problem, current_problem
 from topolane_sites.program_rows import program_of, program_row, rank_rows
 from topolane_sites.retention import forget
-from topolane_sites.state import State, StateError
+from topolane_sites.state import ManagerDatabase, StateError
 
 KEEP_PLANS = 50
 KEEP_EVERY = 2.0
@@ -40,7 +40,7 @@ class Manager:
     def __init__(
         self,
         config: Config,
-        state: State,
+        state: ManagerDatabase,
         *,
         dry_run: bool = False,
         say: Callable[[str], None] = lambda _: None,
@@ -51,7 +51,7 @@ class Manager:
         self.act = config.act and not dry_run
         self.dry_run = dry_run
         self.began = time.time()
-        self.journal = Journal(state, say)
+        self.journal = EventJournal(state, say)
         self.inventory = Inventory(config, state)
         self.moves = Moves(state, self.inventory, config.at_once, self.journal.tell)
         self.inventory.moving = lambda: self.moves.moving
@@ -76,8 +76,8 @@ class Manager:
         """By program: the site at which it was first seen."""
         self.corrections: dict[str, float] = state.get("correction")
         """By program: what it lost to the WAN over the prediction when it was last seen on several sites."""
-        self.plans = {name: Plan.of(fields) for name, fields in state.get("plan").items()}
-        self.latest: Plan | None = max(self.plans.values(), key=lambda plan: plan.made, default=None)
+        self.plans = {name: SitesPlan.of(fields) for name, fields in state.get("plan").items()}
+        self.latest: SitesPlan | None = max(self.plans.values(), key=lambda plan: plan.made, default=None)
         """The loop's last plan, even if it moves nothing."""
         self._proposed: set[tuple[str, str]] = set()
         self._settling: asyncio.Task[None] | None = None
@@ -149,7 +149,7 @@ class Manager:
             self.homes[program] = site
         return self.homes[program]
 
-    def _keep_corrections(self, plan: Plan) -> None:
+    def _keep_corrections(self, plan: SitesPlan) -> None:
         """Keeps what the time in MPI says of the predictions, for when the program is on one site."""
         for judged in plan.judged:
             id, found = judged.programs[0], judged.correction
@@ -165,23 +165,23 @@ class Manager:
         except StateError as error:
             self.journal.tell("state-failed", "", f"{error}; looked at again")
 
-    async def plan(self) -> Plan:
+    async def plan(self) -> SitesPlan:
         """The policy's plan for the present state."""
         return await asyncio.to_thread(make, self.current_problem(), self.config.policy)
 
-    async def place(self, arrival: Arrival) -> list[str]:
+    async def place(self, arrival: ClusterArrival) -> list[str]:
         """A host for every guest of a cluster that is about to be built; empty if there is no room."""
         return await asyncio.to_thread(place, self.current_problem(), arrival, self.config.policy)
 
-    async def make_room(self, arrival: Arrival) -> Plan:
+    async def make_room(self, arrival: ClusterArrival) -> SitesPlan:
         """A stored plan, after whose moves such a cluster fits on one site."""
         return self._remember(await asyncio.to_thread(make_room, self.current_problem(), arrival))
 
-    async def propose(self) -> Plan:
+    async def propose(self) -> SitesPlan:
         """The policy's plan for the present state, stored so that it can be applied by its id."""
         return self._remember(await self.plan())
 
-    def apply(self, plan: Plan) -> int:
+    def apply(self, plan: SitesPlan) -> int:
         """Journals the moves of a plan that are still valid. Returns how many."""
         added = [self.moves.add(move) for move in plan.moves]
         if all(move is not None for move in added):
@@ -203,7 +203,7 @@ class Manager:
         """A program in memory or in the database."""
         return self.receiver.programs.get(id) or self._load(id)
 
-    def _answer(self, plan: Plan) -> None:
+    def _answer(self, plan: SitesPlan) -> None:
         """Carries out the loop's plan, or logs it once."""
         moves = {(move.guest, move.target) for move in plan.moves}
         if moves and self.act:
@@ -215,7 +215,7 @@ class Manager:
             )
         self._proposed = moves
 
-    def _remember(self, plan: Plan) -> Plan:
+    def _remember(self, plan: SitesPlan) -> SitesPlan:
         self.plans[plan.id] = plan
         self.state.put("plan", plan.id, plan.json())
         for old in sorted(self.plans, key=lambda one: self.plans[one].made)[:-KEEP_PLANS]:

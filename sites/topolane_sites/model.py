@@ -38,7 +38,7 @@ class Host:
 
 
 @dataclass(frozen=True)
-class Link:
+class WanLink:
     """A WAN link between two sites."""
 
     between: tuple[str, str]

@@ -14,7 +14,7 @@ from topolane_sites.model import Guest, Host, Move, Stage
 from topolane_sites.movers import GuestLost, MoveFailed, Mover, OutcomeUnknown, mover
 from topolane_sites.plans import PlannedMove
 from topolane_sites.processor import misfit
-from topolane_sites.state import State, StateError
+from topolane_sites.state import ManagerDatabase, StateError
 
 PATIENCE = 600.0
 """Seconds for which a planned move waits for room at its target."""
@@ -24,7 +24,11 @@ class Moves:
     """The waiting and running moves. They belong to one event loop; drivers block in threads of their own."""
 
     def __init__(
-        self, state: State, inventory: Inventory, at_once: int, tell: Callable[[str, str, str], None]
+        self,
+        state: ManagerDatabase,
+        inventory: Inventory,
+        at_once: int,
+        tell: Callable[[str, str, str], None],
     ) -> None:
         self._state, self._inventory, self._at_once, self._tell = state, inventory, at_once, tell
         self._waiting: list[tuple[Move, float]] = []

@@ -57,7 +57,7 @@ done
 
 
 @dataclass(frozen=True)
-class Server:
+class OpenVpnServer:
     """The host that the others connect to."""
 
     name: str
@@ -66,7 +66,7 @@ class Server:
     address: str
 
 
-def start(cluster: str, bridge: str, server: Server, hidden: Mapping[str, Sequence[str]]) -> list[str]:
+def start(cluster: str, bridge: str, server: OpenVpnServer, hidden: Mapping[str, Sequence[str]]) -> list[str]:
     """Starts a server and a client on each hidden host, and adds their interfaces to the bridge.
 
     What runs stays if all of it runs and joins the same hosts; otherwise all of it is started again. Returns

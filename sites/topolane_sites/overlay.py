@@ -29,7 +29,7 @@ UNKNOWN_RECEIVER = "00:00:00:00:00:00"
 
 
 @dataclass(frozen=True)
-class Member:
+class OverlayMember:
     """A host in the network."""
 
     name: str
@@ -47,7 +47,7 @@ def bridge(cluster: str) -> str:
     return f"tlb{zlib.crc32(cluster.encode()):08x}"
 
 
-def up(cluster: str, members: Sequence[Member], relay: str | None = None) -> list[str]:
+def up(cluster: str, members: Sequence[OverlayMember], relay: str | None = None) -> list[str]:
     """Builds the network, or its missing parts. Returns sentences on tunnels that had to be mended.
 
     relay: the member to which those behind NAT connect. Raises CommandFailed after removing what it had built.
@@ -60,7 +60,7 @@ def up(cluster: str, members: Sequence[Member], relay: str | None = None) -> lis
         raise
 
 
-def down(cluster: str, members: Sequence[Member]) -> list[str]:
+def down(cluster: str, members: Sequence[OverlayMember]) -> list[str]:
     """Removes the network on every host. Returns sentences on what could not be removed."""
     left = []
     for member in members:
@@ -81,7 +81,7 @@ def down(cluster: str, members: Sequence[Member]) -> list[str]:
     return left
 
 
-def forget(cluster: str, members: Sequence[Member], address: str) -> list[str]:
+def forget(cluster: str, members: Sequence[OverlayMember], address: str) -> list[str]:
     """Removes a guest's hardware address from the tables of all bridges, which would expire after minutes.
 
     Returns sentences on hosts where that failed.
@@ -96,7 +96,7 @@ def forget(cluster: str, members: Sequence[Member], address: str) -> list[str]:
     return left
 
 
-def _forget(cluster: str, member: Member, address: str) -> None:
+def _forget(cluster: str, member: OverlayMember, address: str) -> None:
     known = command(member.run, ["bridge", "fdb", "show", "br", bridge(cluster)])
     for device, rest in re.findall(rf"^{address} dev (\S+)(.*)$", known, re.MULTILINE):
         table = "self" if "self" in rest.split() else "master"
@@ -104,7 +104,7 @@ def _forget(cluster: str, member: Member, address: str) -> None:
             command(member.run, ["bridge", "fdb", "del", address, "dev", device, table])
 
 
-def _join(cluster: str, members: Sequence[Member], relay: str | None) -> list[str]:
+def _join(cluster: str, members: Sequence[OverlayMember], relay: str | None) -> list[str]:
     meshed = [member for member in members if not member.behind_nat]
     hidden = [member for member in members if member.behind_nat]
     for member in members:
@@ -122,10 +122,10 @@ def _join(cluster: str, members: Sequence[Member], relay: str | None) -> list[st
             f"{', '.join(member.name for member in hidden)} cannot be reached without a relay"
         )
     runs = {member.name: member.run for member in hidden}
-    return openvpn.start(cluster, bridge(cluster), openvpn.Server(hub.name, hub.run, hub.tunnel), runs)
+    return openvpn.start(cluster, bridge(cluster), openvpn.OpenVpnServer(hub.name, hub.run, hub.tunnel), runs)
 
 
-def _bridge(cluster: str, member: Member) -> None:
+def _bridge(cluster: str, member: OverlayMember) -> None:
     name = bridge(cluster)
     if name not in _links(member):
         command(member.run, ["ip", "link", "add", name, "type", "bridge"])
@@ -134,7 +134,7 @@ def _bridge(cluster: str, member: Member) -> None:
         command(member.run, ["ip", "address", "replace", member.own, "dev", name])
 
 
-def _tunnel(cluster: str, member: Member, others: Sequence[str]) -> None:
+def _tunnel(cluster: str, member: OverlayMember, others: Sequence[str]) -> None:
     name = _vxlan(cluster)
     number = zlib.crc32(cluster.encode()) & 0xFFFFFF or 1
     if name not in _links(member):
@@ -151,13 +151,13 @@ def _vxlan(cluster: str) -> str:
     return f"tlx{zlib.crc32(cluster.encode()):08x}"
 
 
-def _links(member: Member) -> set[str]:
+def _links(member: OverlayMember) -> set[str]:
     """The names of its interfaces."""
     printed = command(member.run, ["ip", "-o", "link", "show"])
     return set(re.findall(r"^\d+: ([^:@\s]+)", printed, re.MULTILINE))
 
 
-def _there(cluster: str, member: Member) -> bool:
+def _there(cluster: str, member: OverlayMember) -> bool:
     with contextlib.suppress(CommandFailed):
         return bridge(cluster) in _links(member)
     return False

@@ -13,8 +13,8 @@ from topolane._engine import Machine
 
 from topolane_sites.bisect import Parts, contracted, crossing, divide
 from topolane_sites.move_order import in_order
-from topolane_sites.plans import Plan, PlannedMove, ProgramAssessment, id_of
-from topolane_sites.problem import Group, Problem
+from topolane_sites.plans import PlannedMove, ProgramAssessment, SitesPlan, id_of
+from topolane_sites.problem import Problem, ProgramGroup
 from topolane_sites.processor import misfit
 
 REFERENCE_CLOCK = 2.6e9
@@ -23,7 +23,7 @@ MOST_APART = 32
 """Up to this many guests, every division in two is tried. Larger programs are assumed to be uniform."""
 
 
-def make(problem: Problem, policy: str, arriving: Sequence[_engine.SiteProgram] = ()) -> Plan:
+def make(problem: Problem, policy: str, arriving: Sequence[_engine.SiteProgram] = ()) -> SitesPlan:
     """The policy's plan, including arriving guests. Raises InputError for an unknown policy."""
     began = time.perf_counter()
     node_of = machine_of(problem)[1] if problem.hosts else {}
@@ -64,7 +64,7 @@ def make(problem: Problem, policy: str, arriving: Sequence[_engine.SiteProgram] 
     ordered, stuck = _possible(problem, moves)
     if room and stuck:  # some of the moves alone make no room
         ordered, room = [], ()
-    return Plan(
+    return SitesPlan(
         id=id_of(ordered),
         made=time.time(),
         policy=policy,
@@ -112,7 +112,7 @@ def _taken(problem: Problem) -> dict[str, int]:
     }
 
 
-def _barred(problem: Problem, group: Group) -> dict[str, str]:
+def _barred(problem: Problem, group: ProgramGroup) -> dict[str, str]:
     """The hosts whose processors lack a feature that a guest uses, with a sentence for each."""
     found: dict[str, str] = {}
     needing = {guest.features: guest for guest in group.guests if guest.features}.values()
@@ -147,26 +147,26 @@ def machine_of(problem: Problem) -> tuple[Machine, dict[str, int]]:
     return machine, {name: node for name, node in nodes_.items() if node is not None}
 
 
-def cut_of(group: Group, weights: NDArray[np.float64]) -> _engine.Cut:
+def cut_of(group: ProgramGroup, weights: NDArray[np.float64]) -> _engine.Cut:
     """The traffic across the best division of the guests into two halves."""
     half = (len(group.guests) + 1) // 2
     part = divide(weights, [half, len(group.guests) - half])
     return _across(group, part)
 
 
-def _across(group: Group, part: Parts) -> _engine.Cut:
+def _across(group: ProgramGroup, part: Parts) -> _engine.Cut:
     """The traffic across a division of the guests."""
     cut = crossing(group.matrix, part[group.guest_of])
     return _engine.Cut(cut.turns, cut.bytes, cut.pair_bursts, cut.pair_bytes)
 
 
-def _weights(problem: Problem, group: Group) -> NDArray[np.float64]:
+def _weights(problem: Problem, group: ProgramGroup) -> NDArray[np.float64]:
     latency = max((link.latency for link in problem.links), default=0.0)
     bandwidth = min((link.bandwidth for link in problem.links), default=1.0)
     return contracted(group.matrix, group.guest_of, len(group.guests), latency, bandwidth)
 
 
-def _apart(group: Group, weights: NDArray[np.float64]) -> list[_engine.Cut]:
+def _apart(group: ProgramGroup, weights: NDArray[np.float64]) -> list[_engine.Cut]:
     """The traffic across the best division into 1, 2, ... guests and the rest; for large programs as far as
     is cheap.
     """
@@ -177,7 +177,7 @@ def _apart(group: Group, weights: NDArray[np.float64]) -> list[_engine.Cut]:
 
 def _asked(
     problem: Problem,
-    group: Group,
+    group: ProgramGroup,
     weights: NDArray[np.float64],
     cut: _engine.Cut,
     node_of: dict[str, int],
@@ -207,13 +207,13 @@ def _asked(
     )
 
 
-def _sites_now(problem: Problem, group: Group) -> Parts:
+def _sites_now(problem: Problem, group: ProgramGroup) -> Parts:
     site_of = {host.name: host.site for host in problem.hosts}
     return np.array([problem.sites.index(site_of[guest.host or ""]) for guest in group.guests])
 
 
 def _moves(
-    problem: Problem, group: Group, weights: NDArray[np.float64], hosts: list[str], why: str
+    problem: Problem, group: ProgramGroup, weights: NDArray[np.float64], hosts: list[str], why: str
 ) -> list[PlannedMove]:
     """Assigns guests to the chosen hosts, for the least traffic between sites, then the fewest moves."""
     site_of = {host.name: host.site for host in problem.hosts}

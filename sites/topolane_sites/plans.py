@@ -91,7 +91,7 @@ class ProgramAssessment:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SitesPlan:
     """A policy's answer for all programs at one moment."""
 
     id: str
@@ -112,7 +112,7 @@ class Plan:
         return asdict(self)
 
     @staticmethod
-    def of(fields: Mapping[str, Any]) -> Plan:
+    def of(fields: Mapping[str, Any]) -> SitesPlan:
         """The plan of that JSON."""
         judged = tuple(
             ProgramAssessment(
@@ -121,4 +121,6 @@ class Plan:
             for one in fields["judged"]
         )
         moves = tuple(PlannedMove(**{**one, "programs": tuple(one["programs"])}) for one in fields["moves"])
-        return Plan(**{**fields, "judged": judged, "moves": moves, "room": tuple(fields.get("room", ()))})
+        return SitesPlan(
+            **{**fields, "judged": judged, "moves": moves, "room": tuple(fields.get("room", ()))}
+        )

@@ -12,14 +12,14 @@ from topolane.mpi.counts import Matrix, WatchedProgram
 from topolane_sites.bisect import Parts
 from topolane_sites.character import UNKNOWN, Character, character, effective_speeds
 from topolane_sites.inventory import Inventory
-from topolane_sites.model import Guest, Host, Link
+from topolane_sites.model import Guest, Host, WanLink
 
 LEAST_OBSERVED = 10.0
 """Seconds for which a program must be watched before its guests are moved."""
 
 
 @dataclass(frozen=True)
-class Group:
+class ProgramGroup:
     """Programs that share guests, and so move together."""
 
     programs: tuple[str, ...]
@@ -46,10 +46,10 @@ class Problem:
 
     sites: tuple[str, ...]
     hosts: tuple[Host, ...]
-    links: tuple[Link, ...]
+    links: tuple[WanLink, ...]
     down: frozenset[str]
     """Hosts to which no guest may move."""
-    groups: tuple[Group, ...]
+    groups: tuple[ProgramGroup, ...]
     others: tuple[Guest, ...]
     """Guests that stay in their places."""
     skipped: dict[str, str]
@@ -168,7 +168,7 @@ def _group(
     now: float,
     remaining: Mapping[str, float],
     moved: Callable[[str], float | None],
-) -> Group:
+) -> ProgramGroup:
     guests = {guest.name: guest for _, of_rank in together for guest in of_rank}
     index = {name: at for at, name in enumerate(guests)}
     first = np.cumsum([0, *(program.ranks for program, _ in together)])
@@ -187,7 +187,7 @@ def _group(
     ]
     sites = set.intersection(*allowed) if allowed else set()
     last = [when for name in guests if (when := moved(name)) is not None]
-    return Group(
+    return ProgramGroup(
         programs=tuple(program.id for program, _ in together),
         guests=tuple(guests.values()),
         matrix=matrix,

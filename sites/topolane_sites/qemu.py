@@ -37,7 +37,7 @@ ENDING = 20.0
 
 
 @dataclass(frozen=True)
-class Machine:
+class QemuMachine:
     """The description of a QEMU process to start."""
 
     name: str
@@ -50,7 +50,7 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Folder:
+class QemuFolder:
     """The guests of one host."""
 
     path: Path
@@ -58,7 +58,7 @@ class Folder:
     """The prefix of commands that run on the host, such as `ip netns exec NAME`."""
 
     @classmethod
-    def of(cls, host: Host) -> Folder:
+    def of(cls, host: Host) -> QemuFolder:
         """The folder of a host, from its `address`.
 
         Raises CommandFailed if it cannot be read, or if another user may write there: its files define what
@@ -87,11 +87,11 @@ class Folder:
         """The names of the guests in the folder, running or not."""
         return sorted(file.stem for file in self.path.glob("*.json") if file.name != "host.json")
 
-    def machine(self, guest: str) -> Machine:
+    def machine(self, guest: str) -> QemuMachine:
         """The description with which a guest was started. Raises CommandFailed."""
         try:
             kept = read_json(self.file(guest, "json"))
-            return Machine(**{**kept, "arguments": tuple(kept["arguments"])})
+            return QemuMachine(**{**kept, "arguments": tuple(kept["arguments"])})
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise CommandFailed(f"{self.file(guest, 'json')}: {error}") from error
 
@@ -104,7 +104,7 @@ class Folder:
                 return pid
         return None
 
-    def start(self, machine: Machine, incoming: bool = False) -> None:
+    def start(self, machine: QemuMachine, incoming: bool = False) -> None:
         """Starts a guest; with `incoming`, it waits for a move. Raises CommandFailed with nothing left
         behind.
         """
@@ -150,7 +150,7 @@ class Folder:
         """The output of a command on the host. Raises CommandFailed with its error."""
         return command(self.run, words)
 
-    def _plug(self, machine: Machine) -> None:
+    def _plug(self, machine: QemuMachine) -> None:
         name = tap(machine.name)
         with contextlib.suppress(CommandFailed):
             self.command(["ip", "link", "delete", name])

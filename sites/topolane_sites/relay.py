@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from topolane_sites.clusters import Cluster
-    from topolane_sites.model import Host, Link
+    from topolane_sites.clusters import VirtualCluster
+    from topolane_sites.model import Host, WanLink
 
 
 def nearest(
-    candidates: Sequence[str], hidden: Sequence[str], site_of: Mapping[str, str], links: Sequence[Link]
+    candidates: Sequence[str], hidden: Sequence[str], site_of: Mapping[str, str], links: Sequence[WanLink]
 ) -> str:
     """The candidate with the least sum of latencies to the sites of the hidden hosts; of equal ones the first.
 
@@ -27,7 +27,7 @@ def nearest(
     )
 
 
-def sentences(cluster: Cluster, hosts: Sequence[Host], links: Sequence[Link]) -> list[str]:
+def sentences(cluster: VirtualCluster, hosts: Sequence[Host], links: Sequence[WanLink]) -> list[str]:
     """What an operator should know about the traffic of the hosts behind NAT; nothing if there are none."""
     if cluster.relay is None:
         return []
@@ -48,7 +48,7 @@ def sentences(cluster: Cluster, hosts: Sequence[Host], links: Sequence[Link]) ->
     return said
 
 
-def _latency(near: str | None, far: str | None, links: Sequence[Link]) -> float:
+def _latency(near: str | None, far: str | None, links: Sequence[WanLink]) -> float:
     """Seconds one way between two sites; infinite if no link joins them."""
     if near is None or far is None:
         return math.inf

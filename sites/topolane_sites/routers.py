@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from topolane.mpi.counts import WatchedProgram
 from topolane.reading import MOST_CORES
 
-from topolane_sites.arrivals import Arrival, like
+from topolane_sites.arrivals import ClusterArrival, like
 from topolane_sites.gate import OPERATOR
 from topolane_sites.manager import Manager
 from topolane_sites.report_parsing import MOST_GUESTS, MOST_TUNNELS, check_measured
@@ -132,14 +132,14 @@ def orders(manager: Manager) -> APIRouter:
     return router
 
 
-def _arrival(manager: Manager, wanted: Wanted) -> Arrival:
+def _arrival(manager: Manager, wanted: Wanted) -> ClusterArrival:
     """Raises HTTPException for a site that is not known."""
     unknown = set(wanted.sites) - set(manager.inventory.sites)
     if unknown:
         raise HTTPException(422, f"{min(unknown)!r} is no site of this manager")
     cut = like(manager.receiver.programs.values(), wanted.like)
     fields = wanted.model_dump(exclude={"like", "sites", "beside"})
-    return Arrival(**fields, sites=tuple(wanted.sites), cut=cut, cluster_hosts=tuple(wanted.beside))
+    return ClusterArrival(**fields, sites=tuple(wanted.sites), cut=cut, cluster_hosts=tuple(wanted.beside))
 
 
 def clusters(manager: Manager) -> APIRouter:

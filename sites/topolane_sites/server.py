@@ -24,7 +24,7 @@ from topolane_sites.api import create
 from topolane_sites.files import Config
 from topolane_sites.manager import Manager
 from topolane_sites.moderated_selector import ModeratedSelector
-from topolane_sites.state import State
+from topolane_sites.state import ManagerDatabase
 
 HTTP_CONNECTIONS = 256
 """Most connections of the HTTP interface. Programs have the rest."""
@@ -32,7 +32,7 @@ HTTP_CONNECTIONS = 256
 
 def serve(config: Config, *, dry_run: bool = False) -> None:
     """Runs a manager until SIGTERM or SIGINT. Raises InputError if it cannot start."""
-    state = State(config.state)
+    state = ManagerDatabase(config.state)
     try:
         with asyncio.Runner(loop_factory=lambda: asyncio.SelectorEventLoop(ModeratedSelector())) as runner:
             runner.run(_serve(config, state, dry_run))
@@ -40,7 +40,7 @@ def serve(config: Config, *, dry_run: bool = False) -> None:
         state.close()
 
 
-async def _serve(config: Config, state: State, dry_run: bool) -> None:
+async def _serve(config: Config, state: ManagerDatabase, dry_run: bool) -> None:
     stopping = asyncio.Event()
     for ending in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(ending, stopping.set)

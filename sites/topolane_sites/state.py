@@ -29,7 +29,7 @@ class StateError(OSError):
     """An error of the database, as a sentence. The attempted changes are not stored."""
 
 
-class State:
+class ManagerDatabase:
     """A database that only this manager uses. Its calls block. They may come from any thread, one at a time."""
 
     def __init__(self, url: str) -> None:

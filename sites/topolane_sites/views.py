@@ -9,7 +9,7 @@ import numpy as np
 from topolane import _engine
 from topolane.mpi.counts import Matrix, WatchedProgram
 
-from topolane_sites.bisect import Cut, crossing, halves, least_halves
+from topolane_sites.bisect import Bisection, crossing, halves, least_halves
 from topolane_sites.manager import Manager
 from topolane_sites.plans import ProgramAssessment
 
@@ -190,7 +190,7 @@ def _scale(
     return 1 / max(1 - lost, 0.05)
 
 
-def _asked(cut: Cut) -> _engine.Cut:
+def _asked(cut: Bisection) -> _engine.Cut:
     return _engine.Cut(cut.turns, cut.bytes, cut.pair_bursts, cut.pair_bytes)
 
 
@@ -198,7 +198,7 @@ def _cut(manager: Manager, rates: Matrix, part: np.typing.NDArray[np.int64], sca
     """The present traffic per second across a division, and what a second of a run on one site loses over
     each link.
     """
-    cut: Cut = crossing(rates, part)
+    cut: Bisection = crossing(rates, part)
     asked = _asked(cut)
     return {
         **dataclasses.asdict(cut),

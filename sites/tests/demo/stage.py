@@ -18,7 +18,7 @@ from mpi_image import mpi_image
 from topolane._engine import InputError
 from topolane.mpi.build import library
 from topolane_sites.client import Client
-from topolane_sites.qemu import Folder
+from topolane_sites.qemu import QemuFolder
 from waiting import DEADLINE, until
 from wan import Wan, wan
 
@@ -76,7 +76,7 @@ def _end_guests(folder: Path, scene: Scene) -> None:
     """What is left where the manager could not be asked any more."""
     for host in scene.hosts:
         if (folder / host).is_dir():
-            left = Folder(folder / host)
+            left = QemuFolder(folder / host)
             for guest in left.guests():
                 left.end(guest)
 

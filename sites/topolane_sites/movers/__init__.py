@@ -60,11 +60,11 @@ class Mover(Protocol):
 
 
 DRIVERS = {
-    "dry-run": ("dry_run", "DryRun"),
-    "qmp": ("qmp", "Qmp"),
-    "libvirt": ("libvirt", "Libvirt"),
-    "nova": ("nova", "Nova"),
-    "slurm": ("slurm", "Slurm"),
+    "dry-run": ("dry_run", "DryRunMover"),
+    "qmp": ("qmp", "QmpMover"),
+    "libvirt": ("libvirt", "LibvirtMover"),
+    "nova": ("nova", "NovaMover"),
+    "slurm": ("slurm", "SlurmMover"),
 }
 """Module and class by the name of a driver. A module is imported when its driver is used: each needs its own extra."""
 WANT_ADDRESS = {"qmp": "a folder for its guests", "libvirt": "a URI such as qemu:///system"}

@@ -24,7 +24,7 @@ STEPS = 10
 LOOK = 0.05
 
 
-class DryRun:
+class DryRunMover:
     """A mover that only records moves."""
 
     def __init__(self) -> None:

@@ -40,7 +40,7 @@ ENDING = 60.0
 RUNNING = libvirt.VIR_DOMAIN_RUNNING
 
 
-class Libvirt:
+class LibvirtMover:
     """Moves domains between daemons; a host's `address` is its URI."""
 
     def move(

@@ -29,7 +29,7 @@ CANCELS = 120.0
 """Seconds in which Nova must end a cancelled migration."""
 
 
-class Nova:
+class NovaMover:
     """Migrates servers. Nova's scheduler decides which hosts are allowed."""
 
     def __init__(self) -> None:

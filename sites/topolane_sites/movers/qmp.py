@@ -32,7 +32,7 @@ from qemu.qmp import QMPClient
 from topolane.cluster.clients.qmp import ANSWER, SILENT, ask, monitor
 
 from topolane_sites.movers import GuestLost, MoveFailed, OutcomeUnknown
-from topolane_sites.qemu import Folder
+from topolane_sites.qemu import QemuFolder
 from topolane_sites.remote import CommandFailed
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ STREAM = "topolane-move"
 """QEMU's name for its end of the connection that memory goes through."""
 
 
-class Qmp:
+class QmpMover:
     """Moves guests of `topolane_sites.qemu`."""
 
     def move(
@@ -57,7 +57,7 @@ class Qmp:
         """See `Mover.move`."""
         began = time.monotonic()
         try:
-            here, there = Folder.of(source), Folder.of(target)
+            here, there = QemuFolder.of(source), QemuFolder.of(target)
             if there.pid(guest.name) is not None:
                 raise MoveFailed(f"{guest.name} is at {target.name} already")
             if asyncio.run(_status(here, guest.name)) == "paused":
@@ -81,25 +81,25 @@ class Qmp:
         states = {}
         for host in hosts:
             with contextlib.suppress(CommandFailed):
-                states[host.name] = asyncio.run(_status(Folder.of(host), guest.name))
+                states[host.name] = asyncio.run(_status(QemuFolder.of(host), guest.name))
         found = [name for name, status in states.items() if status != "dead"]
         return tuple(sorted(found, key=lambda name: states[name] != "running"))
 
     def settle(self, guest: Guest, source: Host, target: Host) -> str:
         """See `Mover.settle`."""
         try:
-            here, there = Folder.of(source), Folder.of(target)
+            here, there = QemuFolder.of(source), QemuFolder.of(target)
             moved = asyncio.run(_settle(here, there, guest.name))
         except (*SILENT, CommandFailed) as error:
             raise OutcomeUnknown(f"what became of {guest.name} cannot be seen: {error}") from error
         return target.name if moved else source.name
 
 
-def _monitor(folder: Folder, guest: str) -> contextlib.AbstractAsyncContextManager[QMPClient]:
+def _monitor(folder: QemuFolder, guest: str) -> contextlib.AbstractAsyncContextManager[QMPClient]:
     return monitor(str(folder.file(guest, "qmp")))
 
 
-async def _status(folder: Folder, guest: str) -> str:
+async def _status(folder: QemuFolder, guest: str) -> str:
     """QEMU's word for a guest's state; `dead`; or `silent` if it is alive but does not answer."""
     if folder.pid(guest) is None:
         return "dead"
@@ -112,7 +112,7 @@ async def _status(folder: Folder, guest: str) -> str:
 
 
 async def _copy(
-    here: Folder, there: Folder, guest: str, progress: Callable[[float], None]
+    here: QemuFolder, there: QemuFolder, guest: str, progress: Callable[[float], None]
 ) -> dict[str, float]:
     """Copies the memory and hands over. After any exception, `_settle` restores a valid state."""
     async with _monitor(here, guest) as source, _monitor(there, guest) as target:
@@ -172,12 +172,12 @@ async def _until(client: QMPClient, wanted: str) -> None:
         await asyncio.sleep(LOOK / 5)
 
 
-async def _hand_over(there: Folder, guest: str, target: QMPClient) -> None:
+async def _hand_over(there: QemuFolder, guest: str, target: QMPClient) -> None:
     there.file(guest, "handed-over").write_text("")
     await ask(target, "cont")
 
 
-async def _settle(here: Folder, there: Folder, guest: str) -> bool:
+async def _settle(here: QemuFolder, there: QemuFolder, guest: str) -> bool:
     """Settles a move. Returns whether the guest runs on the target. Raises GuestLost."""
     if await _status(there, guest) == "inmigrate" and await _status(here, guest) != "dead":
         await _cancel(here, there, guest)
@@ -201,7 +201,7 @@ async def _settle(here: Folder, there: Folder, guest: str) -> bool:
     return False
 
 
-async def _go_on(here: Folder, guest: str) -> None:
+async def _go_on(here: QemuFolder, guest: str) -> None:
     """Resumes the source, if it does not run. A source that does not answer resumes when the copying fails."""
     deadline = time.monotonic() + ANSWER
     while (status := await _status(here, guest)) not in ("running", "silent"):
@@ -213,7 +213,7 @@ async def _go_on(here: Folder, guest: str) -> None:
         await asyncio.sleep(LOOK)
 
 
-async def _cancel(here: Folder, there: Folder, guest: str) -> None:
+async def _cancel(here: QemuFolder, there: QemuFolder, guest: str) -> None:
     """Cancels a running copy. A copy that is already complete stays complete."""
     deadline = time.monotonic() + ANSWER
     with contextlib.suppress(*SILENT):

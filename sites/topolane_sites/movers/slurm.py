@@ -35,7 +35,7 @@ ENDING = ("COMPLETING", "CONFIGURING", "REQUEUED")
 LOOK = 0.5
 
 
-class Slurm:
+class SlurmMover:
     """Requeues jobs, by Slurm's rules: the nodes may be in a reservation or partition of their own."""
 
     def move(
