@@ -92,7 +92,7 @@ def measured(folder: Path, cluster: systems.Cluster, seconds: float, ahead: Ahea
         workload = programs.Barrier(interval)
 
         def words(log: Path, seconds: float, workload: programs.Barrier = workload) -> list[str]:
-            run = programs.Run(workload, seconds)
+            run = programs.ProgramRun(workload, seconds)
             return [str(program), *run.words(rate, log), "--threads", str(CORES)]
 
         # The speed of a shared machine changes, so it is measured before and after each run.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from topolane._engine import GangLimits, InputError
-from topolane_gang.agent import Agent, Job
+from topolane_gang.agent import Agent, AgentJob
 from waiting import until
 
 WEIGHT = 3.0
@@ -26,10 +26,10 @@ class Pair:
     """Two jobs of an agent."""
 
     agent: Agent
-    adopted: Job
-    busy: Job
+    adopted: AgentJob
+    busy: AgentJob
 
-    def cpu(self, job: Job) -> float:
+    def cpu(self, job: AgentJob) -> float:
         """Seconds on a core so far."""
         return next(each.cpu for each in self.agent.jobs() if each.id == job.id)
 
@@ -44,7 +44,7 @@ class Pair:
         adopted, busy = had()
         return adopted / (adopted + busy)
 
-    def off(self, job: Job) -> list[tuple[float, float]]:
+    def off(self, job: AgentJob) -> list[tuple[float, float]]:
         """The times in which a job was stopped, CLOCK_MONOTONIC seconds; not the one that lasts."""
         switches = self.agent.switches()
         return [
@@ -79,7 +79,7 @@ def alone(slice: float | None) -> Agent:
 
 
 @contextlib.contextmanager
-def pair(adopt: Callable[[Agent], Job], slice: float | None = None) -> Iterator[Pair]:
+def pair(adopt: Callable[[Agent], AgentJob], slice: float | None = None) -> Iterator[Pair]:
     """Both jobs in turns, in slices of `slice` seconds."""
     with alone(slice) as agent:
         command = ["sh", "-c", "(while :; do :; done) & while :; do :; done"]

@@ -18,7 +18,7 @@ from quiet_cores import QuietCores
 from test_gang_commands import daemon, gang, jobs
 from topolane._engine import InputError
 from topolane_gang import control_groups
-from topolane_gang.agent import Agent, Job, Limits
+from topolane_gang.agent import Agent, AgentJob, Limits
 from topolane_gang.agent_files import release_abandoned
 from topolane_gang.control_groups import OwnGroup
 from waiting import DEADLINE, until
@@ -65,7 +65,7 @@ def test_a_group_is_frozen_in_place_and_let_go_as_it_was(mount: Path, quiet_core
     with spinning(mount, f"own-{ME}.scope") as (made, busy):
         before = [place(one) for one in busy]
 
-        def adopt(agent: Agent) -> Job:
+        def adopt(agent: Agent) -> AgentJob:
             return agent.adopt_groups("own", [OwnGroup(made)], count=2, weight=WEIGHT)
 
         with pair(adopt) as both:

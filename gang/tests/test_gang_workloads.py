@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from quiet_cores import QuietCores
 from topolane_gang.study import gang_programs as programs
-from topolane_gang.study.gang_programs import Barrier, Coevp, Independent, Line, Mpi, Run
+from topolane_gang.study.gang_programs import Barrier, Coevp, Independent, Mpi, ProgramLine, ProgramRun
 from waiting import DEADLINE, until
 
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-O2")
@@ -39,7 +39,9 @@ def run(program: Path, words: Sequence[object]) -> subprocess.CompletedProcess[s
     return subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
 
 
-def logged(program: Path, one: Run, rate: float, folder: Path, trace: Path | None = None) -> list[Line]:
+def logged(
+    program: Path, one: ProgramRun, rate: float, folder: Path, trace: Path | None = None
+) -> list[ProgramLine]:
     """The log of a run of threads."""
     file = folder / "log"
     done = run(program, [*one.words(rate, file, trace), "--threads", THREADS])
@@ -47,7 +49,7 @@ def logged(program: Path, one: Run, rate: float, folder: Path, trace: Path | Non
     return programs.log(file)
 
 
-def whole(lines: Sequence[Line], threads: int) -> list[list[Line]]:
+def whole(lines: Sequence[ProgramLine], threads: int) -> list[list[ProgramLine]]:
     """The lines of each thread: every thread is there, and each iteration starts where the one before it ended."""
     each = [[line for line in lines if line.thread == thread] for thread in range(threads)]
     assert sum(map(len, each)) == len(lines)
@@ -61,7 +63,7 @@ def whole(lines: Sequence[Line], threads: int) -> list[list[Line]]:
 def test_every_thread_logs_every_iteration(program: Path, rate: float, tmp_path: Path) -> None:
     """With `--iterations N` each thread has N lines, one after another."""
     for workload in (Independent(0.002), Barrier(0.001), Barrier(0.001, spin=False), Coevp(0.001, 4, 0.001)):
-        each = whole(logged(program, Run(workload, iterations=7), rate, tmp_path), THREADS)
+        each = whole(logged(program, ProgramRun(workload, iterations=7), rate, tmp_path), THREADS)
         assert [len(own) for own in each] == [7, 7]
 
 
@@ -77,7 +79,7 @@ def test_seconds_of_work_are_seconds_of_cpu(
         return used.ru_utime + used.ru_stime
 
     before = cpu()
-    logged(program, Run(Barrier(0.002, False, imbalance), iterations=200), rate, tmp_path)
+    logged(program, ProgramRun(Barrier(0.002, False, imbalance), iterations=200), rate, tmp_path)
     used = cpu() - before
     quiet_cores.judge(0.4 < used < 2.4, used)
 
@@ -87,7 +89,7 @@ def test_a_barrier_job_alone_does_seconds_over_interval_iterations(
 ) -> None:
     """In one second 5 ms fit 200 times, a little more if the core has become faster. It ends
     with the iteration in which one of the threads is a second past its own start."""
-    each = whole(logged(program, Run(Barrier(0.005), seconds=1.0), rate, tmp_path), THREADS)
+    each = whole(logged(program, ProgramRun(Barrier(0.005), seconds=1.0), rate, tmp_path), THREADS)
     assert len(each[0]) == len(each[1])
     assert max(own[-1].end for own in each) - min(own[0].start for own in each) >= 1.0
     quiet_cores.judge(10 <= len(each[0]) <= 300, len(each[0]))
@@ -98,7 +100,7 @@ def test_no_thread_leaves_a_barrier_before_the_last_has_come(
 ) -> None:
     """The iterations of one number overlap: no thread's ends before another's starts."""
     for spin in (True, False):
-        one = Run(Barrier(0.001, spin, 0.9), iterations=100)
+        one = ProgramRun(Barrier(0.001, spin, 0.9), iterations=100)
         for first, second in zip(*whole(logged(program, one, rate, tmp_path), THREADS)):
             assert max(first.start, second.start) <= min(first.end, second.end)
 
@@ -108,7 +110,7 @@ def test_coevp_does_all_tasks_of_every_step_once(
     spread: float, program: Path, rate: float, tmp_path: Path
 ) -> None:
     """The threads' tasks of a step add up to `--tasks`, and each step lasts at least its wait."""
-    one = Run(Coevp(0.001, 9, 0.001, spread, 0.01), iterations=5)
+    one = ProgramRun(Coevp(0.001, 9, 0.001, spread, 0.01), iterations=5)
     for step in zip(*whole(logged(program, one, rate, tmp_path), THREADS)):
         assert sum(line.tasks for line in step) == 9
         assert all(line.end - line.start >= 0.01 for line in step)
@@ -120,7 +122,7 @@ def test_a_trace_covers_the_work_and_nothing_else(
     """Times on a core lie in the run, follow each other, and add up to no less than half of the work, since a core
     may have become faster. While all wait for communication no thread is on a core."""
     lines = logged(
-        program, Run(Coevp(0.01, 4, 0.01, 0.0, 0.05), iterations=4), rate, tmp_path, tmp_path / "trace"
+        program, ProgramRun(Coevp(0.01, 4, 0.01, 0.0, 0.05), iterations=4), rate, tmp_path, tmp_path / "trace"
     )
     on_core = programs.trace(tmp_path / "trace")
     cores = os.cpu_count() or 1
@@ -174,7 +176,7 @@ def catches(pid: int, number: int) -> bool:
 
 def test_a_run_that_is_asked_to_end_writes_what_it_has(program: Path, rate: float, tmp_path: Path) -> None:
     """SIGTERM ends a run after the iteration that it is in; its log is whole."""
-    words = Run(Barrier(0.001), seconds=600.0).words(rate, tmp_path / "log")
+    words = ProgramRun(Barrier(0.001), seconds=600.0).words(rate, tmp_path / "log")
     with subprocess.Popen([program, *words, "--threads", str(THREADS)]) as process:
         try:
             until(lambda: catches(process.pid, signal.SIGTERM), "it has begun")
@@ -210,7 +212,7 @@ def test_ranks_do_as_threads_do(mpi: Mpi | None, tmp_path: Path) -> None:
         Barrier(0.001, False, 0.5),
         Coevp(0.001, 9, 0.001, 1.0, 0.01),
     ):
-        words = Run(workload, iterations=7).words(5e8, file)
+        words = ProgramRun(workload, iterations=7).words(5e8, file)
         done = subprocess.run(
             mpi.command(program, 2, words),
             capture_output=True,

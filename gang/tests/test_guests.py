@@ -17,8 +17,8 @@ from libvirt_daemons import missing as missing_libvirt
 from quiet_cores import QuietCores
 from test_gang_commands import daemon, gang, jobs
 from topolane._engine import InputError
-from topolane_gang.agent import Agent, Job
-from topolane_gang.guests import Guest, guest
+from topolane_gang.agent import Agent, AgentJob
+from topolane_gang.guests import GangGuest, guest
 from topolane_sites.qemu import QemuFolder
 from waiting import until
 
@@ -56,8 +56,8 @@ def libvirt_guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         daemon.end()
 
 
-def _adopt(found: Guest) -> Callable[[Agent], Job]:
-    def adopt(agent: Agent) -> Job:
+def _adopt(found: GangGuest) -> Callable[[Agent], AgentJob]:
+    def adopt(agent: Agent) -> AgentJob:
         try:
             return agent.adopt("guest", threads=found.threads, weight=WEIGHT)
         except InputError as error:
@@ -68,7 +68,7 @@ def _adopt(found: Guest) -> Callable[[Agent], Job]:
     return adopt
 
 
-def _all_busy(found: Guest) -> bool:
+def _all_busy(found: GangGuest) -> bool:
     return len(found.threads) == spinning_guest.CORES and all(seconds(each) > 0.05 for each in found.threads)
 
 
@@ -151,7 +151,7 @@ def test_the_monitor_answers_while_the_cores_are_stopped(qemu: QemuFolder) -> No
         until(lambda: asyncio.run(_answered_while_off(_monitor_of(qemu), found, both)), "QMP is answered")
 
 
-async def _answered_while_off(path: str, found: Guest, both: Pair) -> bool:
+async def _answered_while_off(path: str, found: GangGuest, both: Pair) -> bool:
     async with monitor(path) as client:
         asked, had = time.monotonic(), [seconds(thread) for thread in found.threads]
         await ask(client, "query-status")

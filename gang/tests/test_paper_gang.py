@@ -11,10 +11,10 @@ import pytest
 from click.testing import CliRunner
 from topolane.cli import cli
 from topolane_gang.study import gang, gang_causes, gang_real, gang_simulated, gang_studies
-from topolane_gang.study.gang import Done, Job, Play, Played
-from topolane_gang.study.gang_programs import Barrier, Coevp, Independent, Run
+from topolane_gang.study.gang import Done, Play, PlayedJob, PlayOutcome
+from topolane_gang.study.gang_programs import Barrier, Coevp, Independent, ProgramRun
 
-TWO = Job("two", Run(Independent(0.1), iterations=3), 2)
+TWO = PlayedJob("two", ProgramRun(Independent(0.1), iterations=3), 2)
 
 
 def test_a_lag_is_counted_from_the_median_of_the_others() -> None:
@@ -45,13 +45,13 @@ def test_a_fair_half_is_half_of_what_the_job_does_alone() -> None:
     """Alone 100 iterations a second: 40 with another job are 80 % of a fair half. What ends while the jobs settle,
     or after the play, counts nowhere."""
 
-    def ticking(job: Job, rate: float) -> Done:
+    def ticking(job: PlayedJob, rate: float) -> Done:
         return Done(job, [[tick / rate for tick in range(1, int(rate * 20))]])
 
     plays = gang_studies.coupled_plays(2, 10.0)
     rates = {"batch": (100, 0.1), "free": (40, 30), "gang": (50, 49), "adaptive": (50, 50)}
     played = [
-        Played(
+        PlayOutcome(
             [ticking(*each) for each in zip(play.jobs, rates[play.policy] if len(play.jobs) == 2 else (100,))]
         )
         for play in plays
@@ -70,7 +70,7 @@ def test_a_fair_half_is_half_of_what_the_job_does_alone() -> None:
 def test_run_time_counts_from_arrival_and_is_unknown_where_a_job_has_not_ended() -> None:
     """A job that comes at 2 s, begins at 5 s and ends at 6 s has run 1 s and was there 4 s. A mean over a job that
     has not ended is no mean, and adaptive is then not sooner."""
-    job = Job("late", Run(Independent(0.1), iterations=1), 1, arrival=2.0)
+    job = PlayedJob("late", ProgramRun(Independent(0.1), iterations=1), 1, arrival=2.0)
     ended, never = Done(job, [[6.0]], 5.0, 6.0), Done(job, [], None, None)
     assert (ended.turnaround, ended.running) == (4.0, 1.0)
     found = gang_studies.mixed("free", [ended, ended])
@@ -103,12 +103,14 @@ def test_simulated_plays_do_all_that_was_asked_for() -> None:
     """Every job of the mix ends, with all iterations of all its threads, under every policy; a job alone begins when
     it comes."""
     for play in gang_studies.mixed_plays(4, 1.0):
-        for one in gang_simulated.once(gang_simulated.Task(4, play), seed=0).done:
+        for one in gang_simulated.once(gang_simulated.PlayTask(4, play), seed=0).done:
             assert one.finished is not None and one.began is not None
             assert one.job.arrival <= one.began < one.finished
             assert {len(ends) for ends in one.ends} == {one.job.run.iterations}
-    alone = Play("free", (Job("alone", Run(Independent(0.1), iterations=5), 4, arrival=1.0),), 10.0)
-    (one,) = gang_simulated.once(gang_simulated.Task(4, alone, trace=True), seed=0).done
+    alone = Play(
+        "free", (PlayedJob("alone", ProgramRun(Independent(0.1), iterations=5), 4, arrival=1.0),), 10.0
+    )
+    (one,) = gang_simulated.once(gang_simulated.PlayTask(4, alone, trace=True), seed=0).done
     assert one.began == pytest.approx(1.0, abs=1e-3)
     assert one.turnaround == pytest.approx(0.5, rel=0.01)
 
@@ -119,7 +121,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> gang_real.Real:
         pytest.skip("needs root, for the agent's control groups")
     try:
         return gang_real.Real(tmp_path_factory.mktemp("real"))
-    except gang_real.Unable as unable:
+    except gang_real.CannotRun as unable:
         pytest.skip(f"real cores: {unable}")
 
 
@@ -128,10 +130,10 @@ def test_real_plays_log_all_jobs(policy: str, real: gang_real.Real) -> None:
     """Threads and MPI ranks run to their ends on this machine's cores under the agent, and were on these cores only;
     who came second under batch began after the first had ended."""
     cores = len(real.cores)
-    run = Run(Independent(0.01), iterations=10)
-    jobs = [Job("threads", run, cores), Job("also", run, cores)]
+    run = ProgramRun(Independent(0.01), iterations=10)
+    jobs = [PlayedJob("threads", run, cores), PlayedJob("also", run, cores)]
     if real.mpi is not None:
-        jobs.append(Job("ranks", Run(Barrier(0.001), iterations=50), cores, ranks=True))
+        jobs.append(PlayedJob("ranks", ProgramRun(Barrier(0.001), iterations=50), cores, ranks=True))
     played = real.play(Play(policy, tuple(jobs), 60.0), trace=True)
     for one in played.done:
         assert one.finished is not None, one.job.name

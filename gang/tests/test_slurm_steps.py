@@ -11,7 +11,7 @@ from adopted_pair import WEIGHT, goes_on, pair, place, seconds, stand_still
 from live_cluster import Cluster, running, script
 from quiet_cores import QuietCores
 from topolane._engine import InputError
-from topolane_gang.agent import Agent, Job
+from topolane_gang.agent import Agent, AgentJob
 from topolane_gang.slurm_steps import step
 from waiting import until
 
@@ -95,7 +95,7 @@ def test_a_step_has_its_share_of_the_cores_and_is_let_go_running(cluster: Cluste
     stopped in its slices until Slurm resumes it; when the agent ends, the step runs on and is Slurm's to end."""
     found = step(f"{job}.0")
 
-    def adopt(agent: Agent) -> Job:
+    def adopt(agent: Agent) -> AgentJob:
         return agent.adopt("step", pids=found.processes, count=found.threads, weight=WEIGHT)
 
     busy = sorted(_with_all_below(found.processes), key=seconds)[-2:]
@@ -145,7 +145,7 @@ def test_a_step_that_slurm_tracks_by_control_groups_stays_in_them(tracking: Clus
     groups = {one: _freezer(one) for one in members}
     assert all(f"/job_{job}/step_batch" in group for group in groups.values())
 
-    def adopt(agent: Agent) -> Job:
+    def adopt(agent: Agent) -> AgentJob:
         return agent.adopt("step", pids=found.processes, count=found.threads, weight=WEIGHT)
 
     with pair(adopt) as both:

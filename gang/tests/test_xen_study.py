@@ -12,21 +12,21 @@ from topolane._engine import InputError
 from topolane.cli import cli
 from topolane_gang.cli import paper_xen as command
 from topolane_gang.study import gang_xen, xen_machine
-from topolane_gang.study.gang import Done, Job
-from topolane_gang.study.gang_programs import Independent, Run
+from topolane_gang.study.gang import Done, PlayedJob
+from topolane_gang.study.gang_programs import Independent, ProgramRun
 from topolane_gang.study.gang_xen import (
     ADAPTIVE,
     CREDIT,
     CREDIT2,
     GANG,
     SCHEDULERS,
+    DomainScheduler,
     InStep,
-    Mixed,
-    Scheduler,
-    Setting,
+    XenMix,
+    XenSetting,
 )
 
-TWO = Job("two", Run(Independent(0.1), iterations=2), 2)
+TWO = PlayedJob("two", ProgramRun(Independent(0.1), iterations=2), 2)
 EVEN = Done(TWO, [[0.1, 0.2], [0.1, 0.25]])
 UNEVEN = Done(TWO, [[0.1, 0.2], [0.3, 0.5]])
 
@@ -34,7 +34,7 @@ UNEVEN = Done(TWO, [[0.1, 0.2], [0.3, 0.5]])
 def test_in_step_is_at_most_an_iteration_after_the_others() -> None:
     """Of the four iterations of two threads, those that end 0.2 and 0.3 s after the other's are out of step: half. The
     mean of two domains, of which one is whole, is three quarters, give or take 12.706 standard errors of 0.25."""
-    seen = InStep(Setting(2, 2, CREDIT), [EVEN, UNEVEN])
+    seen = InStep(XenSetting(2, 2, CREDIT), [EVEN, UNEVEN])
     assert gang_xen.shares(seen.done) == [1.0, 0.5]
     assert seen.mean.mean == 0.75
     assert seen.mean.half == pytest.approx(12.706 * 0.25, rel=1e-4)
@@ -76,22 +76,24 @@ def test_a_job_of_the_mix_counts_from_its_arrival() -> None:
 
 def test_a_gang_below_95_percent_has_failed() -> None:
     """Each setting under gang has a verdict, next to what credit kept in step."""
-    found = [InStep(Setting(2, 2, CREDIT), [UNEVEN]), InStep(Setting(2, 2, GANG), [UNEVEN])]
+    found = [InStep(XenSetting(2, 2, CREDIT), [UNEVEN]), InStep(XenSetting(2, 2, GANG), [UNEVEN])]
     (row,) = gang_xen.expectations(found)
     assert not row.met
     assert row.seen == "50.0% (credit 50.0%)"
-    (row,) = gang_xen.expectations([found[0], InStep(Setting(2, 2, GANG), [EVEN])])
+    (row,) = gang_xen.expectations([found[0], InStep(XenSetting(2, 2, GANG), [EVEN])])
     assert row.met
 
 
 def test_the_simulated_hypervisor_does_the_same_jobs() -> None:
     """Every seed has every domain with all iterations of all threads, begun as on Xen; credit2 is not simulated."""
-    model = gang_xen.simulated(InStep(Setting(4, 3, GANG), [], begun=[(0.0,) * 4, (0.2,) * 4, (0.1,) * 4]), 5)
+    model = gang_xen.simulated(
+        InStep(XenSetting(4, 3, GANG), [], begun=[(0.0,) * 4, (0.2,) * 4, (0.1,) * 4]), 5
+    )
     assert model is not None
     assert [len(ends) for done in model.done for ends in done.ends] == [5] * (4 * len(model.done))
     assert model.done[1].ends[0][0] > 0.3
-    assert gang_xen.simulated(InStep(Setting(4, 3, CREDIT2), []), 5) is None
-    shown = command.table([InStep(Setting(4, 3, CREDIT2), [EVEN])], [None])
+    assert gang_xen.simulated(InStep(XenSetting(4, 3, CREDIT2), []), 5) is None
+    shown = command.table([InStep(XenSetting(4, 3, CREDIT2), [EVEN])], [None])
     assert shown.lines[0][-2:] == (None, None)
 
 
@@ -108,7 +110,7 @@ def test_the_mix_is_shown_next_to_the_simulated_one() -> None:
     """Of two jobs of the mix that end 4 and 5.5 s after their arrivals the mean is 4.75 s; the simulated adaptive has figures."""
     first, second = gang_xen.mix(2)[:2]
     done = [Done(first, [[4.0]], 0.0, 4.0), Done(second, [[6.0]], 0.0, 6.0)]
-    (line,) = command.mixes([Mixed(2, ADAPTIVE, done)]).dicts()
+    (line,) = command.mixes([XenMix(2, ADAPTIVE, done)]).dicts()
     assert (line["mean"], line["all"]) == (4.75, 6.0)
     assert 4 < line["simulated mean"] < line["simulated all"]
 
@@ -167,13 +169,13 @@ class Booted:
     def __init__(self, panics: int) -> None:
         self.panics = panics
         self.boots: list[Path] = []
-        self.asked: list[Setting] = []
+        self.asked: list[XenSetting] = []
 
     def machine(self, folder: Path, _: object) -> contextlib.nullcontext[None]:
         self.boots.append(folder)
         return contextlib.nullcontext()
 
-    def in_step(self, _: object, setting: Setting, __: int) -> InStep:
+    def in_step(self, _: object, setting: XenSetting, __: int) -> InStep:
         self.asked.append(setting)
         if len(self.boots) <= self.panics and setting.scheduler is GANG:
             raise xen_machine.Panicked("Xen panicked")
@@ -189,7 +191,7 @@ class Waiting:
     def boot(self, machine: object) -> None:
         pass
 
-    def under(self, scheduler: Scheduler) -> contextlib.nullcontext[None]:
+    def under(self, scheduler: DomainScheduler) -> contextlib.nullcontext[None]:
         return contextlib.nullcontext()
 
 
@@ -200,7 +202,7 @@ def test_after_a_panic_what_is_left_is_measured_on_another_machine(
     """A panic under gang, on the first machine: credit is measured once, gang again on a second machine, and the panic is reported.
     If each machine panics, the study ends with the panic after the last that it may boot."""
     booted = Booted(panics)
-    monkeypatch.setattr(gang_xen, "Domains", Waiting)
+    monkeypatch.setattr(gang_xen, "XenDomains", Waiting)
     monkeypatch.setattr(gang_xen, "XenMachine", booted.machine)
     monkeypatch.setattr(gang_xen, "in_step", booted.in_step)
     if panics == gang_xen.BOOTS:

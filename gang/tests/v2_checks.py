@@ -12,7 +12,7 @@ from pathlib import Path
 import containers
 from topolane._engine import InputError
 from topolane_gang import control_groups
-from topolane_gang.agent import Agent, Job, Limits
+from topolane_gang.agent import Agent, AgentJob, Limits
 from topolane_gang.control_groups import OwnGroup
 from waiting import until
 
@@ -69,7 +69,7 @@ def busy() -> Agent:
     return agent
 
 
-def adopted(agent: Agent, group: Path) -> Job:
+def adopted(agent: Agent, group: Path) -> AgentJob:
     """The job of a group."""
     return agent.adopt_groups("own", [OwnGroup(group)])
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from topolane._engine import InputError
 from topolane_gang import watchdog, xen
 from topolane_gang.agent import Agent, Limits
-from topolane_gang.xen import Pool
+from topolane_gang.xen import XenPool
 from waiting import until
 
 CORES = (2, 3)
@@ -65,12 +65,12 @@ def is_as_before() -> bool:
 
 def by_pauses(policy: str = "gang", limits: Limits = LONG) -> Agent:
     """An agent that switches itself."""
-    return Agent(policy, limits=limits, pool=Pool(policy, CORES, "pause"))
+    return Agent(policy, limits=limits, pool=XenPool(policy, CORES, "pause"))
 
 
 def by_sockets() -> Agent:
     """An agent that has Xen switch whole sockets."""
-    return Agent("gang", pool=Pool("gang", CORES))
+    return Agent("gang", pool=XenPool("gang", CORES))
 
 
 def elsewhere() -> int:
@@ -158,7 +158,7 @@ def both_killed() -> None:
     os.kill(process, signal.SIGKILL)
     os.wait()
     assert paused("b")
-    Pool("gang", CORES, "pause")
+    XenPool("gang", CORES, "pause")
     computes("b")
     assert is_as_before()
 
@@ -200,7 +200,7 @@ def dies() -> None:
 def switched_by_xen() -> None:
     """Under gang, the pool has the granularity socket, and Xen's slices and weights are those that were asked for."""
     domain("a")
-    with Agent("gang", limits=Limits(slice=0.1), pool=(pool := Pool("gang", CORES))) as agent:
+    with Agent("gang", limits=Limits(slice=0.1), pool=(pool := XenPool("gang", CORES))) as agent:
         agent.adopt_domain("a", xen.domain("a"), weight=2)
         number = xen._number(pool.name)
         place = f"/cpupool/{number}/sched-gran"
@@ -257,11 +257,11 @@ def bad_input() -> None:
     domain("wide", cores=3)
     refused("an unknown domain", "Xen knows no domain absent", lambda: xen.domain("absent"))
     refused("dom0", "is dom0, in which the agent runs", lambda: xen.domain("Domain-0"))
-    refused("no cores", "name them by --cores", lambda: Pool("gang", None))
-    refused("half a socket", "socket 1 also has the cores 3", lambda: Pool("gang", [2]))
-    refused("all cores", "dom0 needs at least one core", lambda: Pool("gang", range(4)))
-    refused("a core too many", "7 is not a core of this machine", lambda: Pool("free", [7]))
-    refused("a policy", "Xen itself knows the policies gang, free", lambda: Pool("batch", CORES, "pool"))
+    refused("no cores", "name them by --cores", lambda: XenPool("gang", None))
+    refused("half a socket", "socket 1 also has the cores 3", lambda: XenPool("gang", [2]))
+    refused("all cores", "dom0 needs at least one core", lambda: XenPool("gang", range(4)))
+    refused("a core too many", "7 is not a core of this machine", lambda: XenPool("free", [7]))
+    refused("a policy", "Xen itself knows the policies gang, free", lambda: XenPool("batch", CORES, "pool"))
     with by_pauses() as agent:
         refused(
             "a wide domain",
@@ -279,7 +279,7 @@ def bad_input() -> None:
             other.kill()
         agent.adopt_domain("a", xen.domain("a"))
         refused("the same", "belongs to another job", lambda: agent.adopt_domain("x", xen.domain("a")))
-        refused("its pool", "which has domains in it: a", lambda: Pool("free", [2]))
+        refused("its pool", "which has domains in it: a", lambda: XenPool("free", [2]))
     assert is_as_before()
 
 

@@ -20,13 +20,13 @@ from topolane._engine import GangLimits as Limits
 
 from topolane_gang import agent_files, control_groups, process_start, watchdog
 from topolane_gang.control_groups import OwnGroup
-from topolane_gang.job import POLL, Job
-from topolane_gang.xen import Domain, Pool, Taken, taken
+from topolane_gang.job import POLL, AgentJob
+from topolane_gang.xen import Domain, Taken, XenPool, taken
 
 if TYPE_CHECKING:
     from topolane_gang.meetings import Meetings
 
-__all__ = ["Agent", "Job", "Limits"]
+__all__ = ["Agent", "AgentJob", "Limits"]
 
 GRACE = 5.0
 """Seconds from SIGTERM to SIGKILL."""
@@ -51,14 +51,14 @@ class Agent:
         limits: Limits | None = None,
         *,
         switch_by: str | None = None,
-        pool: Pool | None = None,
+        pool: XenPool | None = None,
     ) -> None:
         self.policy, self._pool = policy, pool
         self.cores = pool.cores if pool else process_start.checked_cores(cores)
         limits = limits or Limits()
         xen_switches = pool is not None and pool.switched_by == "pool"
         self._mark = f"{os.getpid()}-{secrets.token_hex(4)}"
-        self._jobs: dict[int, Job] = {}
+        self._jobs: dict[int, AgentJob] = {}
         self._meetings: Meetings | None = None
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -119,7 +119,7 @@ class Agent:
         output: str | Path | IO[Any] | int | None = None,
         errors: IO[Any] | int | None = None,
         watch: bool = False,
-    ) -> Job:
+    ) -> AgentJob:
         """Starts a command as a job. It runs from its first slice on.
 
         environment: added to that of this process, or the whole environment. output: a file name or an open
@@ -163,7 +163,7 @@ class Agent:
         threads: Sequence[int] | None = None,
         count: int | None = None,
         weight: float = 1.0,
-    ) -> Job:
+    ) -> AgentJob:
         """Adopts running processes with all their descendants, or single threads by their numbers.
 
         count: how many threads compute [default: the number of those named]. Raises InputError if one does not
@@ -191,7 +191,7 @@ class Agent:
 
     def adopt_groups(
         self, name: str, groups: Sequence[OwnGroup], *, count: int | None = None, weight: float = 1.0
-    ) -> Job:
+    ) -> AgentJob:
         """Adopts all that is in these control groups, which freezes them in place: nothing is moved out.
 
         count: how many threads compute [default: the number of cores of the agent]. Raises InputError if one
@@ -205,7 +205,7 @@ class Agent:
             weight=weight,
         )
 
-    def adopt_domain(self, name: str, domain: Domain, *, weight: float = 1.0) -> Job:
+    def adopt_domain(self, name: str, domain: Domain, *, weight: float = 1.0) -> AgentJob:
         """Adopts a domain of Xen: moves it to the agent's pool. Raises InputError if it does not fit, is paused, or the
         agent runs processes.
         """
@@ -216,7 +216,7 @@ class Agent:
         self._pool.check(domain)
         return self._add(name, None, domain=domain, threads=domain.cores, weight=weight)
 
-    def _add(self, name: str, pid: int | None, process: Any = None, **job: Any) -> Job:
+    def _add(self, name: str, pid: int | None, process: Any = None, **job: Any) -> AgentJob:
         with self._lock:
             if self._closing.is_set():
                 raise InputError("the agent has ended")
@@ -242,7 +242,7 @@ class Agent:
                 # What was not taken may be frozen by others, and is not ours to thaw.
                 self._record.write(self._held(), self._groups(), self._domains())
                 raise
-            made = Job(self, name, id, pid, process, groups, domain)
+            made = AgentJob(self, name, id, pid, process, groups, domain)
             self._jobs[made.id] = made
         return made
 
@@ -287,7 +287,7 @@ class Agent:
         """All jobs that were not released, with the time that each has had."""
         return self._engine.jobs()
 
-    def job(self, id: int) -> Job:
+    def job(self, id: int) -> AgentJob:
         """A job by its number. Raises KeyError."""
         return self._jobs[id]
 
@@ -299,11 +299,11 @@ class Agent:
         """The last switches, the newest at the end."""
         return self._engine.switches(most)
 
-    def end(self, job: Job, grace: float = GRACE) -> int | None:
+    def end(self, job: AgentJob, grace: float = GRACE) -> int | None:
         """Ends a job: SIGTERM, and SIGKILL after `grace` seconds. A job that was adopted as threads, control groups or
         a domain is released instead.
 
-        Returns what `Job.wait` returns.
+        Returns what `AgentJob.wait` returns.
         """
         self._engine.release(job.id)
         for number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, _KILLING)):
@@ -318,21 +318,21 @@ class Agent:
         self.let_go(job)
         return code
 
-    def _signal(self, job: Job, number: int) -> None:
+    def _signal(self, job: AgentJob, number: int) -> None:
         self._engine.signal(job.id, number)
         if job.started and job.state() == "lost" and job.returned() is None and job.pid is not None:
             # Of its processes, only those of its own process group are still known.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(job.pid, number)
 
-    def _over(self, job: Job) -> bool:
+    def _over(self, job: AgentJob) -> bool:
         """Whether no process is left to be ended."""
         state = job.state()
         if state == "lost" and job.started:
             return job.returned() is not None
         return job.pid is None or state in ("ended", "lost", "gone")
 
-    def let_go(self, job: Job) -> None:
+    def let_go(self, job: AgentJob) -> None:
         """Releases a job: it runs on under the operating system alone."""
         self._engine.forget(job.id)
         with self._lock:

@@ -15,7 +15,7 @@ from topolane._engine import InputError
 from topolane.parsing import parse_json
 
 from topolane_gang import control, xen
-from topolane_gang.agent import Agent, Job
+from topolane_gang.agent import Agent, AgentJob
 from topolane_gang.control_groups import OwnGroup
 from topolane_gang.status import agent_status
 
@@ -76,7 +76,7 @@ class Daemon:
             case other:
                 raise InputError(f"the agent knows no request {other!r}")
 
-    def _add(self, request: dict[str, Any], files: list[int]) -> Job:
+    def _add(self, request: dict[str, Any], files: list[int]) -> AgentJob:
         name, weight = str(request["name"]), float(request["weight"])
         threads = request.get("threads")
         if "domain" in request:
@@ -103,7 +103,7 @@ class Daemon:
             watch=bool(request.get("watch", False)),
         )
 
-    def _named(self, name: str) -> Iterator[Job]:
+    def _named(self, name: str) -> Iterator[AgentJob]:
         """Jobs by name or number. Raises InputError if there is none."""
         found = [one for one in self._agent.jobs() if name in (one.name, str(one.id))]
         if not found:

@@ -17,7 +17,7 @@ VCPU = re.compile(r"(CPU \d+|ALL CPUs)/\w+")
 
 
 @dataclass(frozen=True)
-class Guest:
+class GangGuest:
     """A guest that runs on this machine."""
 
     name: str
@@ -27,7 +27,7 @@ class Guest:
     """The threads of its vCPUs, ascending; a single thread if QEMU emulates them in turns."""
 
 
-def guest(named: str) -> Guest:
+def guest(named: str) -> GangGuest:
     """The guest by its name in libvirt, its QMP socket (with a `/`), or the number of its QEMU process.
 
     libvirt is the one at LIBVIRT_DEFAULT_URI. Raises InputError.
@@ -37,7 +37,7 @@ def guest(named: str) -> Guest:
     return _of_process(named, int(named)) if re.fullmatch(r"[0-9]{1,9}", named) else _of_libvirt(named)
 
 
-def _of_process(name: str, process: int) -> Guest:
+def _of_process(name: str, process: int) -> GangGuest:
     threads = []
     try:
         for task in Path(f"/proc/{process}/task").iterdir():
@@ -50,10 +50,10 @@ def _of_process(name: str, process: int) -> Guest:
             f"guest {name}: process {process} has no thread that is called a vCPU: it is no QEMU with "
             "debug-threads=on (name its QMP socket)"
         )
-    return Guest(name, process, tuple(sorted(threads)))
+    return GangGuest(name, process, tuple(sorted(threads)))
 
 
-def _of_libvirt(name: str) -> Guest:
+def _of_libvirt(name: str) -> GangGuest:
     try:
         import libvirt
         from topolane.cluster.clients import domains
@@ -89,7 +89,7 @@ def _process_with(option: str, value: str) -> int | None:
     return None
 
 
-def _of_socket(path: str) -> Guest:
+def _of_socket(path: str) -> GangGuest:
     try:
         from topolane.cluster.clients.qmp import SILENT
     except ModuleNotFoundError as error:
@@ -104,7 +104,7 @@ def _of_socket(path: str) -> Guest:
         ) from error
     except (*SILENT, KeyError, TypeError, ValueError) as error:
         raise InputError(f"guest {path}: no QMP is heard there: {' '.join(str(error).split())}") from error
-    return Guest(path, _process_of(path, threads), tuple(threads))
+    return GangGuest(path, _process_of(path, threads), tuple(threads))
 
 
 async def _threads(path: str) -> list[int]:

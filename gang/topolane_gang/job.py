@@ -17,7 +17,7 @@ POLL = 0.02
 """Seconds between two checks."""
 
 
-class Job:
+class AgentJob:
     """A job of an agent."""
 
     def __init__(

@@ -21,7 +21,7 @@ TASK = re.compile(r"^0::(/.*/job_[0-9]+/step_[^/]+/user/task_[^/\n]+)", re.MULTI
 
 
 @dataclass(frozen=True)
-class Step:
+class SlurmStep:
     """A step, or all steps of a job, on this node."""
 
     name: str
@@ -34,7 +34,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Member:
+class StepProcess:
     """A line of `scontrol listpids`."""
 
     process: int
@@ -43,7 +43,7 @@ class Member:
     """Whether Slurm started it as a task; otherwise it descends from one."""
 
 
-def step(named: str) -> Step:
+def step(named: str) -> SlurmStep:
     """The step JOB.STEP (a number or `batch`), or all steps of JOB. Raises InputError.
 
     The slurmd of this node says which processes belong to it, for any `ProctrackType`.
@@ -57,10 +57,10 @@ def step(named: str) -> Step:
     members = [each for each in _members(job, named) if wanted in (None, each.step)]
     if not members:
         raise InputError(f"Slurm step {named} has no process on this node")
-    return Step(named, _roots(members), _threads(members), _groups(members))
+    return SlurmStep(named, _roots(members), _threads(members), _groups(members))
 
 
-def _members(job: str, named: str) -> list[Member]:
+def _members(job: str, named: str) -> list[StepProcess]:
     # Only numbers may be asked for as steps: the job is asked for, and what is wanted is taken out.
     try:
         listed = scontrol("listpids", job)
@@ -71,19 +71,19 @@ def _members(job: str, named: str) -> list[Member]:
     lines = [line.split() for line in listed.splitlines()[1:]]
     # What is not started as a task has no number as one. The step `extern` only keeps the job's place.
     return [
-        Member(int(line[0]), line[2], line[3] != "-")
+        StepProcess(int(line[0]), line[2], line[3] != "-")
         for line in lines
         if len(line) >= 4 and line[0].isdigit() and line[2] != "extern"
     ]
 
 
-def _roots(members: list[Member]) -> tuple[int, ...]:
+def _roots(members: list[StepProcess]) -> tuple[int, ...]:
     """The processes without an ancestor in the step. Their descendants may end before the adoption."""
     everybody = {each.process for each in members}
     return tuple(sorted(each for each in everybody if _parent(each) not in everybody | {None}))
 
 
-def _groups(members: list[Member]) -> tuple[Path, ...]:
+def _groups(members: list[StepProcess]) -> tuple[Path, ...]:
     """The groups of its tasks; none if a process is in no such group.
 
     Slurm suspends a step by the group above them (`user`), so that neither thaws what the other has frozen.
@@ -111,7 +111,7 @@ def _parent(process: int) -> int | None:
     return int(found[1]) if found else None
 
 
-def _threads(members: list[Member]) -> int:
+def _threads(members: list[StepProcess]) -> int:
     """The cores for its tasks. A script has all cores of its job here, unless it runs steps and so only
     waits.
     """

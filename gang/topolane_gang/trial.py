@@ -14,7 +14,7 @@ from pathlib import Path
 from topolane._engine import InputError
 
 from topolane_gang.agent import Agent, Limits
-from topolane_gang.job import POLL, Job
+from topolane_gang.job import POLL, AgentJob
 
 MOST = 20.0
 """Copies that take longer than this multiple of their planned time are ended."""
@@ -46,7 +46,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Run:
+class TrialRun:
     """How the copies ran, the medians of all repetitions. Times in seconds."""
 
     how: str
@@ -62,7 +62,7 @@ class Run:
     """Otherwise the copies were ended, because they took `MOST` times as long as they should."""
 
 
-def run_all(trial: Trial, done: Callable[[], None]) -> list[Run]:
+def run_all(trial: Trial, done: Callable[[], None]) -> list[TrialRun]:
     """The program alone, shared, and in gangs; `done` is called after each run.
 
     Every copy has control groups and a session of its own, also when the cores are shared plainly. Otherwise
@@ -79,17 +79,19 @@ def run_all(trial: Trial, done: Callable[[], None]) -> list[Run]:
     return [alone, *rest]
 
 
-def _median(runs: Iterable[Run]) -> Run:
+def _median(runs: Iterable[TrialRun]) -> TrialRun:
     each = list(runs)
     first, last = (statistics.median(getattr(run, name) for run in each) for name in ("first", "last"))
     others = [run.others for run in each if run.others is not None]
     ended = len(others) == len(each)
-    return Run(each[0].how, each[0].copies, first, last, statistics.median(others) if ended else None, ended)
+    return TrialRun(
+        each[0].how, each[0].copies, first, last, statistics.median(others) if ended else None, ended
+    )
 
 
 def _one(
     trial: Trial, how: str, copies: int, policy: str, most: float | None, done: Callable[[], None]
-) -> Run:
+) -> TrialRun:
     with tempfile.TemporaryDirectory() as folder, Agent(policy, trial.cores, trial.limits) as agent:
         busy, own, began = _busy(trial.cores), _children(), time.monotonic()
         jobs = [
@@ -108,12 +110,12 @@ def _one(
     # What copies used that were ended is not all counted as this process's children's.
     others = max(0.0, used - (_children() - own)) / over if ended else None
     done()
-    return Run(
+    return TrialRun(
         how, copies, min(ends.values(), default=over), max(ends.values()) if ended else over, others, ended
     )
 
 
-def _check(trial: Trial, how: str, job: Job, output: Path) -> None:
+def _check(trial: Trial, how: str, job: AgentJob, output: Path) -> None:
     if code := job.returned():
         lines = output.read_text(errors="replace").split("\n")
         said = next((line for line in reversed(lines) if line.strip()), "it printed nothing")
@@ -138,7 +140,7 @@ def _busy(cores: Sequence[int]) -> float:
     return sum
 
 
-def notes(runs: Sequence[Run], cores: int) -> list[str]:
+def notes(runs: Sequence[TrialRun], cores: int) -> list[str]:
     """Notes on the runs on `cores` cores: what gangs gain, and what makes the figures doubtful. A sentence
     each.
     """
@@ -162,6 +164,6 @@ def notes(runs: Sequence[Run], cores: int) -> list[str]:
     return said
 
 
-def of_ideal(run: Run, alone: Run) -> float | None:
+def of_ideal(run: TrialRun, alone: TrialRun) -> float | None:
     """The work done compared with copies that run one after another; None if they did not end."""
     return run.copies * alone.last / run.last if run.ended else None

@@ -153,7 +153,7 @@ def switched_by(policy: str, asked: str | None) -> str:
     return asked or ("pool" if policy in GRANULARITY else "pause")
 
 
-class Pool:
+class XenPool:
     """The pool of an agent's cores. `make` makes it; `watchdog.put_back` undoes that."""
 
     def __init__(self, policy: str, cores: Sequence[int] | None, switch_by: str | None = None) -> None:

@@ -14,7 +14,7 @@ from topolane.cli import common
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from topolane_gang.study.gang import Expectation, Play, Played
+    from topolane_gang.study.gang import Expectation, Play, PlayOutcome
     from topolane_gang.study.gang_causes import Cause, Other
     from topolane_gang.study.gang_real import Real
     from topolane_gang.study.gang_studies import Seen
@@ -78,7 +78,7 @@ def command(
     seen: dict[str, Seen] = {}
     causes: list[Cause] = []
     mixes: list[Other] = []
-    pictures: dict[str, list[Played]] = {}
+    pictures: dict[str, list[PlayOutcome]] = {}
     remark = ""
     with common.outputs(out, OWN) as folder, tempfile.TemporaryDirectory(prefix="topolane-gang-") as name:
         if real or not simulated:
@@ -110,7 +110,7 @@ def command(
 
 
 def on_real_cores(
-    folder: Path, seconds: float, drawing: bool, seen: dict[str, Seen], pictures: dict[str, list[Played]]
+    folder: Path, seconds: float, drawing: bool, seen: dict[str, Seen], pictures: dict[str, list[PlayOutcome]]
 ) -> str:
     """Runs all on this machine's cores; a sentence where that could not be done, or not in peace."""
     from topolane_gang.study import gang_real, gang_studies, gang_timeline
@@ -124,7 +124,7 @@ def on_real_cores(
         with common.counting_bar("on real cores", len(asked) + len(drawn)) as done:
             played = [counted(real, play, False, done) for play in asked]
             traced = [counted(real, play, True, done) for play in drawn]
-    except gang_real.Unable as unable:
+    except gang_real.CannotRun as unable:
         return f"not measured on real cores: {unable}"
     seen[f"{cores} real"] = gang_studies.seen(asked, played)
     if drawing:
@@ -133,7 +133,7 @@ def on_real_cores(
     return f"other programs took {share:.0%} of the real cores meanwhile" if share > DISTURBED else ""
 
 
-def counted(real: Real, play: Play, trace: bool, done: Callable[[], None]) -> Played:
+def counted(real: Real, play: Play, trace: bool, done: Callable[[], None]) -> PlayOutcome:
     """A play, and a step of the bar."""
     played = real.play(play, trace=trace)
     done()
@@ -141,17 +141,17 @@ def counted(real: Real, play: Play, trace: bool, done: Callable[[], None]) -> Pl
 
 
 def on_simulated_cores(
-    seconds: float, drawing: bool, seen: dict[str, Seen], pictures: dict[str, list[Played]]
+    seconds: float, drawing: bool, seen: dict[str, Seen], pictures: dict[str, list[PlayOutcome]]
 ) -> tuple[list[Cause], list[Other]]:
     """Simulates all, and what hangs on what."""
     from topolane_gang.study import gang, gang_causes, gang_simulated, gang_studies, gang_timeline
 
     asked = {cores: gang_studies.plays(cores, seconds, gang.LONGER) for cores in gang.SIMULATED_CORES}
     drawn = gang_timeline.plays(gang_timeline.CORES) if drawing else []
-    tasks = [gang_simulated.Task(cores, play) for cores, plays in asked.items() for play in plays]
-    tasks += [gang_simulated.Task(gang_causes.CORES, play) for play in gang_causes.plays(seconds)]
-    tasks += [gang_simulated.Task(gang_causes.CORES, play) for play in gang_causes.mixes_plays(seconds)]
-    tasks += [gang_simulated.Task(gang_timeline.CORES, play, trace=True) for play in drawn]
+    tasks = [gang_simulated.PlayTask(cores, play) for cores, plays in asked.items() for play in plays]
+    tasks += [gang_simulated.PlayTask(gang_causes.CORES, play) for play in gang_causes.plays(seconds)]
+    tasks += [gang_simulated.PlayTask(gang_causes.CORES, play) for play in gang_causes.mixes_plays(seconds)]
+    tasks += [gang_simulated.PlayTask(gang_timeline.CORES, play, trace=True) for play in drawn]
     results = []
     with common.counting_bar("simulating", len(tasks)) as done:
         for task in tasks:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from topolane_gang.study.gang_causes import Cause, Other
-    from topolane_gang.study.gang_studies import Coupled, Even, Mixed, Seen
+    from topolane_gang.study.gang_studies import Coupled, Even, PolicyMix, Seen
 
 
 def every(seen: Mapping[str, Seen], causes: Sequence[Cause], mixes: Sequence[Other]) -> list[PrintedTable]:
@@ -59,7 +59,7 @@ def coupled_table(found: Mapping[str, Sequence[Coupled]]) -> PrintedTable:
     )
 
 
-def mixed_table(found: Mapping[str, Sequence[Mixed]]) -> PrintedTable:
+def mixed_table(found: Mapping[str, Sequence[PolicyMix]]) -> PrintedTable:
     """The CoEVP-like mix."""
     names = [job.name for job in gang.MIX.jobs(2, gang.SECONDS)]
     return PrintedTable(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from topolane_gang.study.gang import Done, Expectation
-    from topolane_gang.study.gang_xen import Found, InStep, Mixed
+    from topolane_gang.study.gang_xen import Found, InStep, XenMix
 
 SIDE_BY_SIDE = 2
 """Emulated machines at the same time: each takes one core of this machine."""
@@ -106,7 +106,7 @@ def measured(folder: Path, seconds: float, full: bool, chosen: Sequence[int]) ->
     try:
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
             each = list(pool.map(one, sorted(chosen, reverse=True)))
-    except (xen_machine.Unable, xen_machine.Failed) as error:
+    except (xen_machine.NoXenMachine, xen_machine.Failed) as error:
         raise InputError(f"not measured on Xen: {error}") from error
     each.reverse()
     return gang_xen.Found(
@@ -162,7 +162,7 @@ def in_step(done: Sequence[Done]) -> tuple[float | None, float | None]:
     return 100 * mean.mean, 100 * (mean.half or 0.0)
 
 
-def mixes(found: Sequence[Mixed]) -> PrintedTable:
+def mixes(found: Sequence[XenMix]) -> PrintedTable:
     """How soon the jobs of the mix ended, on Xen and simulated."""
     lines = []
     for one in found:

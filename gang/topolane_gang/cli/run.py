@@ -17,7 +17,7 @@ from topolane.cli import common
 from topolane_gang.cli import shared
 
 if TYPE_CHECKING:
-    from topolane_gang.agent import Agent, Job, Limits
+    from topolane_gang.agent import Agent, AgentJob, Limits
     from topolane_gang.daemon import Daemon
     from topolane_gang.jobs_file import JobSpec
 
@@ -96,19 +96,19 @@ def _refuse_options_of_commands(ctx: click.Context) -> None:
 
 def _agent(limits: Limits, options: dict[str, Any]) -> Agent:
     from topolane_gang.agent import Agent
-    from topolane_gang.xen import Pool, switched_by
+    from topolane_gang.xen import XenPool, switched_by
 
     policy, cores, by = options["policy"], options["cores"], options["switch_by"]
     if options["xen"]:
         if options["delay"] and switched_by(policy, by) == "pool":
             raise InputError("--delay is for an agent that switches itself: use --switch-by pause")
-        return Agent(policy, limits=limits, pool=Pool(policy, cores, by))
+        return Agent(policy, limits=limits, pool=XenPool(policy, cores, by))
     if by in ("pool", "pause"):
         raise InputError(f"--switch-by {by} is for domains of Xen: give --xen")
     return Agent(policy, cores, limits, switch_by=by)
 
 
-def _started(agent: Agent, one: JobSpec) -> Job:
+def _started(agent: Agent, one: JobSpec) -> AgentJob:
     if one.threads > len(agent.cores):
         _note(
             f"job {one.name} has {one.threads} threads, but there are {len(agent.cores)} cores: its threads take turns "
@@ -125,7 +125,7 @@ def _started(agent: Agent, one: JobSpec) -> Job:
     )
 
 
-def _until_ended(daemon: Daemon, agent: Agent, jobs: list[Job], named: bool) -> list[int]:
+def _until_ended(daemon: Daemon, agent: Agent, jobs: list[AgentJob], named: bool) -> list[int]:
     """Waits for jobs. Returns their exit codes as in a shell, including those of jobs that were stopped with
     the agent.
 
@@ -175,7 +175,7 @@ def _note_failure(name: str, code: int) -> None:
     _note(f"job {name} {how}: exit code {_as_in_a_shell(code)}")
 
 
-def _others(agent: Agent, jobs: list[Job]) -> bool:
+def _others(agent: Agent, jobs: list[AgentJob]) -> bool:
     """Whether jobs run that were added by other commands."""
     ours = {job.id for job in jobs}
     return any(job.id not in ours and job.state not in ("ended", "lost") for job in agent.jobs())

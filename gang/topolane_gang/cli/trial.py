@@ -11,7 +11,7 @@ from topolane.cli import common
 from topolane_gang.cli import shared
 
 if TYPE_CHECKING:
-    from topolane_gang.trial import Run
+    from topolane_gang.trial import TrialRun
 
 
 @click.command("try", cls=shared.WithCommand, options_metavar="[OPTIONS] -- PROGRAM...")
@@ -66,7 +66,7 @@ def try_(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
 COLUMNS = ("run", "copies", "first ended", "last ended", "work, of ideal", "cores used by others")
 
 
-def _row(run: Run, of_ideal: float | None) -> list[str]:
+def _row(run: TrialRun, of_ideal: float | None) -> list[str]:
     return [
         run.how,
         str(run.copies),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from topolane_gang.study.gang_programs import Barrier, Coevp, Independent, Run, Workload
+from topolane_gang.study.gang_programs import Barrier, Coevp, Independent, ProgramRun, Workload
 
 POLICIES = ("batch", "free", "gang", "adaptive")
 
@@ -57,11 +57,11 @@ ASSUMED = [
 
 
 @dataclasses.dataclass(frozen=True)
-class Job:
+class PlayedJob:
     """What is started, and when."""
 
     name: str
-    run: Run
+    run: ProgramRun
     threads: int
     arrival: float = 0.0
     """Seconds after the start of the play."""
@@ -86,7 +86,7 @@ class Spell:
 class Done:
     """What became of a job; seconds from the start of the play."""
 
-    job: Job
+    job: PlayedJob
     ends: list[list[float]]
     """When each thread ended each of its iterations; empty where it never ran."""
     began: float | None = None
@@ -114,7 +114,7 @@ class Play:
     """Jobs under a policy."""
 
     policy: str
-    jobs: tuple[Job, ...]
+    jobs: tuple[PlayedJob, ...]
     seconds: float
     """After this time, jobs that still run are ended."""
     slice: float | None = None
@@ -124,7 +124,7 @@ class Play:
 
 
 @dataclasses.dataclass(frozen=True)
-class Played:
+class PlayOutcome:
     """What became of all jobs of a play, once for each seed where it is simulated with several."""
 
     done: list[Done]
@@ -148,16 +148,16 @@ def even_iterations(seconds: float) -> int:
     return max(round(seconds / ITERATION / EVEN_JOBS), 2)
 
 
-def even_jobs(cores: int, seconds: float) -> tuple[Job, ...]:
+def even_jobs(cores: int, seconds: float) -> tuple[PlayedJob, ...]:
     """The domains of the micro-benchmark, which together fill the cores for so long."""
-    run = Run(Independent(ITERATION), iterations=even_iterations(seconds))
-    return tuple(Job(f"domain {number}", run, cores) for number in range(1, EVEN_JOBS + 1))
+    run = ProgramRun(Independent(ITERATION), iterations=even_iterations(seconds))
+    return tuple(PlayedJob(f"domain {number}", run, cores) for number in range(1, EVEN_JOBS + 1))
 
 
-def coupled_jobs(cores: int, interval: float, seconds: float, count: int) -> tuple[Job, ...]:
+def coupled_jobs(cores: int, interval: float, seconds: float, count: int) -> tuple[PlayedJob, ...]:
     """Jobs of barriers that run at least so long."""
-    run = Run(Barrier(interval), seconds=seconds + 1.0)
-    return tuple(Job(f"barrier {number}", run, cores) for number in range(1, count + 1))
+    run = ProgramRun(Barrier(interval), seconds=seconds + 1.0)
+    return tuple(PlayedJob(f"barrier {number}", run, cores) for number in range(1, count + 1))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -171,10 +171,10 @@ class Mix:
     spin: bool = True
     """Whether who is early at a barrier keeps its core."""
 
-    def jobs(self, cores: int, seconds: float) -> tuple[Job, ...]:
+    def jobs(self, cores: int, seconds: float) -> tuple[PlayedJob, ...]:
         """All of them, longer for more seconds."""
         return tuple(
-            Job(
+            PlayedJob(
                 f"{kind} {number}",
                 self.run(kind, cores, length * LENGTH * seconds / SECONDS, number),
                 cores,
@@ -183,7 +183,7 @@ class Mix:
             for number, (kind, length) in enumerate(zip(self.kinds, self.lengths), start=1)
         )
 
-    def run(self, kind: str, cores: int, length: float, seed: int) -> Run:
+    def run(self, kind: str, cores: int, length: float, seed: int) -> ProgramRun:
         """As many iterations of a kind as take so long alone."""
         works: dict[str, tuple[Workload, float]] = {
             "coevp": (
@@ -194,7 +194,7 @@ class Mix:
             "compute": (Independent(ITERATION), ITERATION),
         }
         work, each = works[kind]
-        return Run(work, iterations=max(round(length / each), 1), seed=seed)
+        return ProgramRun(work, iterations=max(round(length / each), 1), seed=seed)
 
 
 MIX = Mix()
@@ -210,12 +210,12 @@ OTHER_MIXES = {
 """Simulated, to see what hangs on what was supposed."""
 
 
-def drawn_jobs(cores: int) -> tuple[Job, ...]:
+def drawn_jobs(cores: int) -> tuple[PlayedJob, ...]:
     """What the picture shows: two compute-bound jobs and one of MPI, half a second long each."""
-    compute = Run(Independent(0.01), iterations=50)
-    ranks = Run(Barrier(1e-3), iterations=500)
+    compute = ProgramRun(Independent(0.01), iterations=50)
+    ranks = ProgramRun(Barrier(1e-3), iterations=500)
     return (
-        Job("compute 1", compute, cores),
-        Job("compute 2", compute, cores),
-        Job("MPI", ranks, cores, ranks=True),
+        PlayedJob("compute 1", compute, cores),
+        PlayedJob("compute 2", compute, cores),
+        PlayedJob("MPI", ranks, cores, ranks=True),
     )

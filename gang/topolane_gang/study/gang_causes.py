@@ -6,13 +6,13 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from topolane_gang.study import gang, gang_studies
-from topolane_gang.study.gang import Job, Play
-from topolane_gang.study.gang_programs import Coevp, Independent, Run
+from topolane_gang.study.gang import Play, PlayedJob
+from topolane_gang.study.gang_programs import Coevp, Independent, ProgramRun
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topolane_gang.study.gang import Expectation, Played
+    from topolane_gang.study.gang import Expectation, PlayOutcome
     from topolane_gang.study.gang_studies import Even
 
 CORES = 16
@@ -34,14 +34,18 @@ def settings(seconds: float) -> dict[str, Play]:
     """What is run together with the domains; only these are looked at."""
     even = gang.even_jobs(CORES, gang.LONGER * seconds)
     long = 10 * gang.LONGER * seconds
-    odd = Job("odd", Run(Independent(gang.ITERATION), seconds=long), 1)
-    half = Job("half", Run(Independent(gang.ITERATION), seconds=long), CORES // 2)
-    blocking = Run(Coevp(gang.COARSE, gang.TASKS * CORES, gang.FINE, gang.SPREAD, gang.WAIT), seconds=long)
+    odd = PlayedJob("odd", ProgramRun(Independent(gang.ITERATION), seconds=long), 1)
+    half = PlayedJob("half", ProgramRun(Independent(gang.ITERATION), seconds=long), CORES // 2)
+    blocking = ProgramRun(
+        Coevp(gang.COARSE, gang.TASKS * CORES, gang.FINE, gang.SPREAD, gang.WAIT), seconds=long
+    )
     found = {
         "the domains alone": Play("free", even, long),
         "with a domain of one thread": Play("free", (*even, odd), long),
         "with a domain of half as many threads": Play("free", (*even, half), long),
-        "with a domain that blocks (CoEVP-like)": Play("free", (*even, Job("coevp", blocking, CORES)), long),
+        "with a domain that blocks (CoEVP-like)": Play(
+            "free", (*even, PlayedJob("coevp", blocking, CORES)), long
+        ),
     }
     for share in HOST:
         what = f"with work of the host, {share:.0%} of every core"
@@ -58,7 +62,7 @@ def plays(seconds: float) -> list[Play]:
     ]
 
 
-def causes(seconds: float, played: Sequence[Played]) -> list[Cause]:
+def causes(seconds: float, played: Sequence[PlayOutcome]) -> list[Cause]:
     """How even the domains were in every setting."""
     evens = [
         gang_studies.even(policy, [done for done in one.done if done.job.name.startswith("domain")])
@@ -111,7 +115,7 @@ def mixes_plays(seconds: float) -> list[Play]:
     ]
 
 
-def mixes(played: Sequence[Played]) -> list[Other]:
+def mixes(played: Sequence[PlayOutcome]) -> list[Other]:
     """How soon the jobs of every mix ended."""
     means = [gang_studies.mean([done.turnaround for done in one.done]) for one in played]
     each = len(gang.POLICIES)

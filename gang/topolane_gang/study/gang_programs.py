@@ -17,10 +17,10 @@ __all__ = [
     "Barrier",
     "Coevp",
     "Independent",
-    "Line",
     "Missing",
     "Mpi",
-    "Run",
+    "ProgramLine",
+    "ProgramRun",
     "Workload",
     "build",
     "build_mpi",
@@ -88,7 +88,7 @@ Workload = Independent | Barrier | Coevp
 
 
 @dataclasses.dataclass(frozen=True)
-class Run:
+class ProgramRun:
     """A workload, and how long it runs: one of `seconds` and `iterations`."""
 
     workload: Workload
@@ -109,7 +109,7 @@ class Run:
 
 
 @dataclasses.dataclass(frozen=True)
-class Line:
+class ProgramLine:
     """An iteration of a log, or a time on a core of a trace; CLOCK_MONOTONIC seconds."""
 
     thread: int
@@ -162,18 +162,18 @@ def measured_rate(program: Path) -> float:
     return float(done.stdout)
 
 
-def log(file: Path) -> list[Line]:
+def log(file: Path) -> list[ProgramLine]:
     """The iterations of a log. A run that was ended before it wrote has none."""
     return [
-        Line(int(thread), float(start), float(end), *map(int, tasks))
+        ProgramLine(int(thread), float(start), float(end), *map(int, tasks))
         for thread, start, end, *tasks in lines(file)
     ]
 
 
-def trace(file: Path) -> list[Line]:
+def trace(file: Path) -> list[ProgramLine]:
     """Who was on which core from when to when."""
     return [
-        Line(int(thread), float(start), float(end), core=int(core))
+        ProgramLine(int(thread), float(start), float(end), core=int(core))
         for thread, core, start, end in lines(file)
     ]
 
@@ -183,7 +183,7 @@ def lines(file: Path) -> list[list[str]]:
     return [line.split() for line in file.read_text().splitlines()] if file.exists() else []
 
 
-def by_thread(iterations: list[Line]) -> Mapping[int, list[float]]:
+def by_thread(iterations: list[ProgramLine]) -> Mapping[int, list[float]]:
     """When each thread's iterations ended, in order."""
     ends: dict[int, list[float]] = {}
     for line in iterations:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from topolane._engine import InputError
 
 from topolane_gang.study import gang_programs as programs
-from topolane_gang.study.gang import Done, Played, Spell
+from topolane_gang.study.gang import Done, PlayOutcome, Spell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topolane_gang.study.gang import Job, Play
+    from topolane_gang.study.gang import Play, PlayedJob
 
 GRACE = 2.0
 """Seconds after a play's end in which jobs may end by themselves."""
@@ -23,7 +23,7 @@ BREAK = 5e-4
 """Seconds off a core that a timeline does not show."""
 
 
-class Unable(Exception):
+class CannotRun(Exception):
     """Nothing can be run here: why."""
 
 
@@ -31,21 +31,21 @@ class Real:
     """This machine's cores."""
 
     def __init__(self, folder: Path) -> None:
-        """Builds the programs into a folder and measures the kernel. Raises Unable."""
+        """Builds the programs into a folder and measures the kernel. Raises CannotRun."""
         self.cores = tuple(sorted(os.sched_getaffinity(0)))
         if len(self.cores) < 2:
-            raise Unable("this process may use one core only: there is no gang of one")
+            raise CannotRun("this process may use one core only: there is no gang of one")
         self.folder = folder
         self.mpi = next(iter(programs.mpis()), None)
         try:
             self.threads = programs.build(folder)
             self.ranks = programs.build_mpi(folder, self.mpi) if self.mpi else None
         except programs.Missing as missing:
-            raise Unable(str(missing)) from missing
+            raise CannotRun(str(missing)) from missing
         self.rate = programs.measured_rate(self.threads)
 
-    def play(self, play: Play, *, trace: bool = False) -> Played:
-        """Runs the jobs under the agent. Raises Unable where it may not or cannot."""
+    def play(self, play: Play, *, trace: bool = False) -> PlayOutcome:
+        """Runs the jobs under the agent. Raises CannotRun where it may not or cannot."""
         for file in self.folder.glob("job-*"):
             file.unlink()
         try:
@@ -58,10 +58,10 @@ class Real:
                     except TimeoutError:
                         running.end(job)
         except (InputError, OSError) as error:
-            raise Unable(str(error)) from error
+            raise CannotRun(str(error)) from error
         return self.read(play, start, trace)
 
-    def start(self, running: Any, start: float, number: int, job: Job, trace: bool) -> Any:
+    def start(self, running: Any, start: float, number: int, job: PlayedJob, trace: bool) -> Any:
         """Starts a job when it is its time."""
         command = self.command(number, job, trace)
         wait_until(start + job.arrival)
@@ -73,7 +73,7 @@ class Real:
             output=self.folder / f"job-{number}-said",
         )
 
-    def command(self, number: int, job: Job, trace: bool) -> list[str]:
+    def command(self, number: int, job: PlayedJob, trace: bool) -> list[str]:
         """What starts a job; ranks are threads where there is no MPI."""
         traced = self.folder / f"job-{number}-trace" if trace else None
         words = job.run.words(self.rate, self.folder / f"job-{number}-log", traced)
@@ -81,7 +81,7 @@ class Real:
             return self.mpi.command(self.ranks, job.threads, words)
         return [str(self.threads), *words, "--threads", str(job.threads)]
 
-    def read(self, play: Play, start: float, trace: bool) -> Played:
+    def read(self, play: Play, start: float, trace: bool) -> PlayOutcome:
         """What the programs have logged."""
         done, spells = [], []
         for number, job in enumerate(play.jobs):
@@ -99,7 +99,7 @@ class Real:
                     Spell(line.start - start, line.end - start, self.cores.index(line.core), number)
                     for line in on_core
                 ]
-        return Played(done, spells)
+        return PlayOutcome(done, spells)
 
 
 class Others:
@@ -131,9 +131,9 @@ def wait_until(moment: float) -> None:
     time.sleep(max(moment - time.monotonic(), 0.0))
 
 
-def joined(lines: list[programs.Line]) -> list[programs.Line]:
+def joined(lines: list[programs.ProgramLine]) -> list[programs.ProgramLine]:
     """Times on a core, those of a thread joined that a short break parts."""
-    found: list[programs.Line] = []
+    found: list[programs.ProgramLine] = []
     for line in sorted(lines, key=lambda line: (line.thread, line.start)):
         last = found[-1] if found else None
         if (
@@ -141,18 +141,18 @@ def joined(lines: list[programs.Line]) -> list[programs.Line]:
             and (last.thread, last.core) == (line.thread, line.core)
             and line.start - last.end < BREAK
         ):
-            found[-1] = programs.Line(line.thread, last.start, line.end, core=line.core)
+            found[-1] = programs.ProgramLine(line.thread, last.start, line.end, core=line.core)
         else:
             found.append(line)
     return found
 
 
 def agent(policy: str, cores: Sequence[int], slice: float | None) -> Any:
-    """An agent with a policy, for `with`. Raises Unable where this system has none."""
+    """An agent with a policy, for `with`. Raises CannotRun where this system has none."""
     try:
         from topolane._engine import GangLimits
 
         from topolane_gang.agent import Agent
     except ImportError as error:
-        raise Unable(f"no agent on this system: {error}") from error
+        raise CannotRun(f"no agent on this system: {error}") from error
     return Agent(policy=policy, cores=cores, limits=GangLimits(slice=slice))

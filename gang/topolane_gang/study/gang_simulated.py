@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 from topolane._engine import GangJob, simulate_gangs
 
 from topolane_gang.study import gang
-from topolane_gang.study.gang import Done, Play, Played, Spell
+from topolane_gang.study.gang import Done, Play, PlayOutcome, Spell
 from topolane_gang.study.gang_programs import Barrier, Coevp
 
 if TYPE_CHECKING:
     from topolane._engine import GangOutcome
 
-    from topolane_gang.study.gang import Job
+    from topolane_gang.study.gang import PlayedJob
 
 
 @dataclasses.dataclass(frozen=True)
-class Task:
+class PlayTask:
     """A play on a number of cores; small enough to send to a process."""
 
     cores: int
@@ -27,13 +27,13 @@ class Task:
     """Whether who was on which core is kept."""
 
 
-def play(task: Task) -> Played:
+def play(task: PlayTask) -> PlayOutcome:
     """Simulates it with every seed; the picture is of the first."""
     played = [once(task, seed) for seed in range(1 if task.trace else gang.SEEDS)]
-    return Played([done for one in played for done in one.done], played[0].spells)
+    return PlayOutcome([done for one in played for done in one.done], played[0].spells)
 
 
-def once(task: Task, seed: int) -> Played:
+def once(task: PlayTask, seed: int) -> PlayOutcome:
     """Simulates it. Of barrier-coupled jobs only the first thread's iterations are kept: the others' end with them."""
     asked = task.play
     mixed = any(isinstance(job.run.workload, Coevp) for job in asked.jobs)
@@ -56,17 +56,17 @@ def once(task: Task, seed: int) -> Played:
         for number, job in enumerate(asked.jobs)
     ]
     spells = [Spell(start, end, core, job) for start, end, core, job, _ in outcome.timeline]
-    return Played(done, spells if task.trace else [])
+    return PlayOutcome(done, spells if task.trace else [])
 
 
-def kept_ends(job: Job, outcome: GangOutcome, number: int) -> list[list[float]]:
+def kept_ends(job: PlayedJob, outcome: GangOutcome, number: int) -> list[list[float]]:
     """When the threads' iterations ended."""
     ends = outcome.jobs[number].ends
     kept = ends[:1] if isinstance(job.run.workload, Barrier) else ends
     return [each.tolist() for each in kept]
 
 
-def engine_job(job: Job) -> GangJob:
+def engine_job(job: PlayedJob) -> GangJob:
     """The same job as the engine knows it."""
     run = job.run
     return GangJob(

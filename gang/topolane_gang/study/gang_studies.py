@@ -12,7 +12,7 @@ from topolane_gang.study.gang import Done, Expectation, Play
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topolane_gang.study.gang import Played
+    from topolane_gang.study.gang import PlayOutcome
 
 
 def lags(ends: Sequence[Sequence[float]]) -> list[float]:
@@ -82,7 +82,7 @@ def coupled_plays(cores: int, seconds: float) -> list[Play]:
     return plays
 
 
-def coupled(plays: Sequence[Play], played: Sequence[Played]) -> list[Coupled]:
+def coupled(plays: Sequence[Play], played: Sequence[PlayOutcome]) -> list[Coupled]:
     """Each job's iterations against a fair half of what it does alone."""
     found = []
     size = len(plays) // len(gang.INTERVALS)
@@ -103,7 +103,7 @@ def rate(play: Play, done: Done) -> float:
 
 
 @dataclasses.dataclass(frozen=True)
-class Mixed:
+class PolicyMix:
     """The CoEVP-like mix under a policy; seconds in the mean, None where a job had not ended."""
 
     policy: str
@@ -121,10 +121,10 @@ def mixed_plays(cores: int, seconds: float, mix: gang.Mix = gang.MIX) -> list[Pl
     return [Play(policy, jobs, 15 * seconds + 30.0) for policy in gang.POLICIES]
 
 
-def mixed(policy: str, done: Sequence[Done]) -> Mixed:
+def mixed(policy: str, done: Sequence[Done]) -> PolicyMix:
     """How soon the jobs ended."""
     own = by_job(done)
-    return Mixed(
+    return PolicyMix(
         policy,
         mean([one.turnaround for one in done]),
         mean([one.running for one in done]),
@@ -159,7 +159,7 @@ class Seen:
 
     even: list[Even]
     coupled: list[Coupled]
-    mixed: list[Mixed]
+    mixed: list[PolicyMix]
 
     def expectations(self, where: str) -> list[Expectation]:
         """What is expected of it."""
@@ -175,7 +175,7 @@ def plays(cores: int, seconds: float, longer: int = 1) -> list[Play]:
     ]
 
 
-def seen(asked: Sequence[Play], played: Sequence[Played]) -> Seen:
+def seen(asked: Sequence[Play], played: Sequence[PlayOutcome]) -> Seen:
     """What the plays of `plays` have shown."""
     policies = len(gang.POLICIES)
     evens, mixes = played[:policies], played[-policies:]
@@ -211,7 +211,7 @@ def fair_halves(where: str, found: Sequence[Coupled]) -> list[Expectation]:
     return rows
 
 
-def sooner(where: str, found: Sequence[Mixed]) -> list[Expectation]:
+def sooner(where: str, found: Sequence[PolicyMix]) -> list[Expectation]:
     """What is expected of the mix."""
     seconds = {one.policy: one.turnaround for one in found}
     ours = seconds["adaptive"]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from topolane_gang.study.gang import Played
+    from topolane_gang.study.gang import PlayOutcome
 
 CORES = 2
 """Simulated cores: the number that small machines have."""
@@ -28,7 +28,7 @@ def plays(cores: int) -> list[Play]:
     return [Play(policy, gang.drawn_jobs(cores), 60.0, SLICE) for policy in gang.POLICIES]
 
 
-def figure(columns: Mapping[str, Sequence[Played]]) -> Figure:
+def figure(columns: Mapping[str, Sequence[PlayOutcome]]) -> Figure:
     """Cores downward, time across, a colour for each job; a column for each kind of cores."""
     from topolane.report.plot import WIDTH
     from topolane.report.with_matplotlib import figure as blank
@@ -46,7 +46,7 @@ def figure(columns: Mapping[str, Sequence[Played]]) -> Figure:
     return drawn
 
 
-def panel(axes: Axes, one: Played, cores: int, end: float) -> None:
+def panel(axes: Axes, one: PlayOutcome, cores: int, end: float) -> None:
     """One policy."""
     from topolane.report.style import IDLE, SERIES
 
@@ -72,7 +72,7 @@ def marks() -> tuple[list[Artist], list[str]]:
     return [Patch(color=SERIES[number]) for number in range(len(names))], names
 
 
-def write(folder: Path, columns: Mapping[str, Sequence[Played]]) -> None:
+def write(folder: Path, columns: Mapping[str, Sequence[PlayOutcome]]) -> None:
     """The picture into a folder; none where there is nothing to draw."""
     from topolane.report.with_matplotlib import drawing
 

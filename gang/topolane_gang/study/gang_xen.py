@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 from topolane.sweep.seeds import mean_of
 
 from topolane_gang.study import gang, gang_programs, gang_simulated, gang_studies
-from topolane_gang.study.gang import Done, Expectation, Job, Mix, Play
-from topolane_gang.study.gang_programs import Coevp, Independent, Run
-from topolane_gang.study.gang_simulated import Task
+from topolane_gang.study.gang import Done, Expectation, Mix, Play, PlayedJob
+from topolane_gang.study.gang_programs import Coevp, Independent, ProgramRun
+from topolane_gang.study.gang_simulated import PlayTask
 from topolane_gang.study.xen_machine import (
     NATIVE,
     Cores,
     Failed,
+    NoXenMachine,
     Panicked,
-    Unable,
     XenMachine,
     guest_kernel,
     initramfs,
@@ -50,7 +50,7 @@ RATE = 10_000_000
 
 
 @dataclasses.dataclass(frozen=True)
-class Scheduler:
+class DomainScheduler:
     """Who switches between the domains: a pool of Xen's, or the agent by pauses."""
 
     name: str
@@ -63,13 +63,13 @@ class Scheduler:
     """Of the agent, if it switches."""
 
 
-BATCH = Scheduler("batch")
-CREDIT = Scheduler("credit")
-CREDIT2 = Scheduler("credit2", "credit2")
-GANG = Scheduler("gang", granularity="socket")
-LONG = Scheduler("gang, 100 ms", granularity="socket", slice=100)
-PAUSED = Scheduler("gang by pauses", policy="gang")
-ADAPTIVE = Scheduler("adaptive", policy="adaptive")
+BATCH = DomainScheduler("batch")
+CREDIT = DomainScheduler("credit")
+CREDIT2 = DomainScheduler("credit2", "credit2")
+GANG = DomainScheduler("gang", granularity="socket")
+LONG = DomainScheduler("gang, 100 ms", granularity="socket", slice=100)
+PAUSED = DomainScheduler("gang by pauses", policy="gang")
+ADAPTIVE = DomainScheduler("adaptive", policy="adaptive")
 SCHEDULERS = (BATCH, CREDIT, CREDIT2, GANG)
 MORE = (LONG, PAUSED, ADAPTIVE)
 """Those of --full, in addition."""
@@ -82,12 +82,12 @@ MIX = Mix(kinds=("coevp", "coevp", "compute", "coevp"), lengths=(2.0, 1.0, 0.5, 
 
 
 @dataclasses.dataclass(frozen=True)
-class Setting:
+class XenSetting:
     """A number of domains of a width under a scheduler."""
 
     width: int
     domains: int
-    scheduler: Scheduler
+    scheduler: DomainScheduler
     blocking: bool = False
     """Whether one more domain, CoEVP-like, blocks again and again next to them. Its own iterations are not counted."""
 
@@ -96,7 +96,7 @@ class Setting:
 class InStep:
     """What was seen in a setting."""
 
-    setting: Setting
+    setting: XenSetting
     done: list[Done]
     """Ends of iterations as the threads saw them."""
     counted: list[Done] = dataclasses.field(default_factory=list)
@@ -127,11 +127,11 @@ def worst(done: Sequence[Done]) -> float:
 
 
 @dataclasses.dataclass(frozen=True)
-class Mixed:
+class XenMix:
     """The mix on cores under a scheduler."""
 
     width: int
-    scheduler: Scheduler
+    scheduler: DomainScheduler
     done: list[Done]
 
 
@@ -140,25 +140,25 @@ class Found:
     """All that a machine has shown."""
 
     steps: list[InStep] = dataclasses.field(default_factory=list)
-    mixes: list[Mixed] = dataclasses.field(default_factory=list)
+    mixes: list[XenMix] = dataclasses.field(default_factory=list)
     panics: list[str] = dataclasses.field(default_factory=list)
     """What was said when Xen panicked. The machine was then booted again for what was left."""
 
 
-class Domains:
+class XenDomains:
     """Domains of a width, which wait for work in dom0's pool `gangs`."""
 
     def __init__(self, folder: Path, width: int, count: int) -> None:
-        """Builds what they boot; the machine sees only what was there when it booted. Raises Unable."""
+        """Builds what they boot; the machine sees only what was there when it booted. Raises NoXenMachine."""
         self.width = width
         self.names = [f"domain{number}" for number in range(1, count + 1)]
         self.folder = folder
         if reason := missing():
-            raise Unable(reason)
+            raise NoXenMachine(reason)
         try:
             program = gang_programs.compiled("gcc", folder / "work", "-pthread", "-static")
         except gang_programs.Missing as error:
-            raise Unable(str(error)) from error
+            raise NoXenMachine(str(error)) from error
         image = initramfs(folder, "guest", {"work": program, "xen-privcmd.ko": privcmd()})
         for name in self.names:
             self.configuration(name).write_text(
@@ -185,7 +185,7 @@ class Domains:
             number = machine.run(f"xl domid {name}").strip()
             self.consoles[name] = machine.run(f"xenstore-read /local/domain/{number}/console/tty").strip()
 
-    def pool(self, scheduler: Scheduler) -> None:
+    def pool(self, scheduler: DomainScheduler) -> None:
         """Moves all of them to a pool of this kind."""
         granularity = "socket" if scheduler.granularity == "socket" else "cpu"
         self.machine.run(
@@ -197,7 +197,7 @@ class Domains:
         return " ".join(map(str, self.machine.cores.of_domains))
 
     @contextlib.contextmanager
-    def under(self, scheduler: Scheduler) -> Iterator[None]:
+    def under(self, scheduler: DomainScheduler) -> Iterator[None]:
         """A scheduler has all of them; an agent has those that it takes."""
         self.taken: list[str] = []
         self.policy = scheduler.policy
@@ -230,7 +230,7 @@ class Domains:
         wait = f"until grep -qx {line} /run/agent.log; do pgrep -f studies.xen_agent >/dev/null || {{ cat /run/agent.log; exit 1; }}; sleep 1; done"
         self.machine.run(wait)
 
-    def play(self, jobs: Sequence[Job]) -> list[str]:
+    def play(self, jobs: Sequence[PlayedJob]) -> list[str]:
         """Does jobs, each in the domain of its name from its arrival on. Returns what the domains printed."""
         before = {job.name: int(self.machine.run(f"wc -c <{log(job.name)}")) for job in jobs}
         starts, time = [], 0.0
@@ -245,7 +245,7 @@ class Domains:
         return [self.machine.run(f"tail -c +{before[job.name] + 1} {log(job.name)}") for job in jobs]
 
 
-def words(job: Job) -> str:
+def words(job: PlayedJob) -> str:
     """The arguments of the domain's program."""
     own = job.run.words(RATE, Path("/log"))
     return " ".join([*own, "--threads", str(job.threads), "--pin", "--xen-clock"])
@@ -264,13 +264,13 @@ def log(name: str) -> str:
     return f"/var/log/xen/console/guest-{name}.log"
 
 
-def done_by(printed: str, job: Job) -> Done:
+def done_by(printed: str, job: PlayedJob) -> Done:
     """What became of a domain's job; seconds after its first thread began. Raises Failed if it logged nothing."""
     lines = logged(printed, job)
     return done(job, [(int(line[0]), line[2]) for line in lines], min(line[1] for line in lines))
 
 
-def counted_by(printed: str, job: Job) -> Done:
+def counted_by(printed: str, job: PlayedJob) -> Done:
     """The same by Xen's count: an iteration ends when its virtual processor has run for long enough, whether or not its
     thread has looked then. Raises Failed.
     """
@@ -290,7 +290,7 @@ def xen_is_ahead(lines: Sequence[Sequence[float]]) -> float:
     return max(line[-1] for line in lines)
 
 
-def logged(printed: str, job: Job) -> list[list[float]]:
+def logged(printed: str, job: PlayedJob) -> list[list[float]]:
     """The lines of the job's log. Raises Failed if there are none."""
     lines = [
         [float(word) for word in line.split()[1:]] for line in printed.splitlines() if line.startswith("log ")
@@ -300,7 +300,7 @@ def logged(printed: str, job: Job) -> list[list[float]]:
     return lines
 
 
-def done(job: Job, ends: Sequence[tuple[int, float]], zero: float) -> Done:
+def done(job: PlayedJob, ends: Sequence[tuple[int, float]], zero: float) -> Done:
     """What became of a job, by the ends of its threads' iterations and when the first began."""
     by_thread: dict[int, list[float]] = {}
     for thread, end in ends:
@@ -309,13 +309,15 @@ def done(job: Job, ends: Sequence[tuple[int, float]], zero: float) -> Done:
     return Done(job, own, 0.0, max(each[-1] for each in own))
 
 
-def settings(width: int, counts: Sequence[int], schedulers: Sequence[Scheduler]) -> list[Setting]:
+def settings(width: int, counts: Sequence[int], schedulers: Sequence[DomainScheduler]) -> list[XenSetting]:
     """What is measured in domains of a width: batch, in which each domain is alone, with the fewest."""
     own = []
     for scheduler in schedulers:
-        own += [Setting(width, count, scheduler) for count in (counts[:1] if scheduler is BATCH else counts)]
+        own += [
+            XenSetting(width, count, scheduler) for count in (counts[:1] if scheduler is BATCH else counts)
+        ]
         if scheduler in DISTURBED and max(counts) > DISTURBED_COUNT:
-            own.append(Setting(width, DISTURBED_COUNT, scheduler, blocking=True))
+            own.append(XenSetting(width, DISTURBED_COUNT, scheduler, blocking=True))
     return own
 
 
@@ -324,14 +326,14 @@ def measure(
     width: int,
     counts: Sequence[int],
     iterations: int,
-    schedulers: Sequence[Scheduler] = SCHEDULERS,
-    with_mix: Sequence[Scheduler] = (),
+    schedulers: Sequence[DomainScheduler] = SCHEDULERS,
+    with_mix: Sequence[DomainScheduler] = (),
     seconds: float = gang.SECONDS,
 ) -> Found:
     """Domains of a width under schedulers, some of them also with the mix, which is longer for more seconds. If Xen panics,
-    another machine measures what is left. Raises Unable, or Failed.
+    another machine measures what is left. Raises NoXenMachine, or Failed.
     """
-    domains = Domains(folder, width, max(counts))
+    domains = XenDomains(folder, width, max(counts))
     left = settings(width, counts, schedulers)
     mixes = [scheduler for scheduler in schedulers if scheduler in with_mix]
     found = Found()
@@ -350,10 +352,10 @@ def measure(
 
 
 def measure_left(
-    domains: Domains,
+    domains: XenDomains,
     found: Found,
-    left: list[Setting],
-    mixes: list[Scheduler],
+    left: list[XenSetting],
+    mixes: list[DomainScheduler],
     iterations: int,
     seconds: float,
 ) -> None:
@@ -365,26 +367,26 @@ def measure_left(
                 left.remove(setting)
             if scheduler in mixes:
                 done = mixed(domains, scheduler, mix(domains.width, seconds))
-                found.mixes.append(Mixed(domains.width, scheduler, done))
+                found.mixes.append(XenMix(domains.width, scheduler, done))
                 mixes.remove(scheduler)
 
 
-def jobs(setting: Setting, iterations: int) -> tuple[Job, ...]:
+def jobs(setting: XenSetting, iterations: int) -> tuple[PlayedJob, ...]:
     """The micro-benchmark."""
-    run = Run(Independent(gang.ITERATION), iterations=iterations)
-    return tuple(Job(f"domain{number}", run, setting.width) for number in range(1, setting.domains + 1))
+    run = ProgramRun(Independent(gang.ITERATION), iterations=iterations)
+    return tuple(PlayedJob(f"domain{number}", run, setting.width) for number in range(1, setting.domains + 1))
 
 
-def blockers(setting: Setting, iterations: int) -> tuple[Job, ...]:
+def blockers(setting: XenSetting, iterations: int) -> tuple[PlayedJob, ...]:
     """The domain that blocks, if the setting has one: CoEVP-like, for as long as all domains would run one by one."""
     if not setting.blocking:
         return ()
     work = Coevp(gang.COARSE, gang.TASKS * setting.width, gang.FINE, gang.SPREAD, gang.WAIT)
-    run = Run(work, seconds=gang.ITERATION * iterations * (setting.domains + 1))
-    return (Job(f"domain{setting.domains + 1}", run, setting.width),)
+    run = ProgramRun(work, seconds=gang.ITERATION * iterations * (setting.domains + 1))
+    return (PlayedJob(f"domain{setting.domains + 1}", run, setting.width),)
 
 
-def in_step(domains: Domains, setting: Setting, iterations: int) -> InStep:
+def in_step(domains: XenDomains, setting: XenSetting, iterations: int) -> InStep:
     """Plays the micro-benchmark."""
     own = jobs(setting, iterations)
     all_jobs = [*own, *blockers(setting, iterations)]
@@ -411,13 +413,13 @@ def begun(logs: Sequence[Sequence[Sequence[float]]]) -> list[tuple[float, ...]]:
     return [tuple(one - zero for one in starts) for starts in each]
 
 
-def mix(width: int, seconds: float = gang.SECONDS) -> tuple[Job, ...]:
+def mix(width: int, seconds: float = gang.SECONDS) -> tuple[PlayedJob, ...]:
     """The jobs of the mix, each in a domain."""
     own = MIX.jobs(width, seconds)
     return tuple(dataclasses.replace(job, name=f"domain{number}") for number, job in enumerate(own, start=1))
 
 
-def mixed(domains: Domains, scheduler: Scheduler, own: Sequence[Job]) -> list[Done]:
+def mixed(domains: XenDomains, scheduler: DomainScheduler, own: Sequence[PlayedJob]) -> list[Done]:
     """Plays the mix. Batch is each job alone, from when the one before has ended."""
     domains.take([job.name for job in own])
     if scheduler is not BATCH:
@@ -430,7 +432,7 @@ def mixed(domains: Domains, scheduler: Scheduler, own: Sequence[Job]) -> list[Do
     return found
 
 
-def by_one_clock(printed: Sequence[str], own: Sequence[Job]) -> list[Done]:
+def by_one_clock(printed: Sequence[str], own: Sequence[PlayedJob]) -> list[Done]:
     """What became of jobs; seconds of Xen's clock after the first thread of the first one began."""
     each = [logged(said, job) for said, job in zip(printed, own)]
     zero = min(line[1] for line in each[0]) + xen_is_ahead(each[0])
@@ -440,13 +442,13 @@ def by_one_clock(printed: Sequence[str], own: Sequence[Job]) -> list[Done]:
     ]
 
 
-def simulated_mix(mixed: Mixed) -> list[Done] | None:
+def simulated_mix(mixed: XenMix) -> list[Done] | None:
     """The same on the simulated hypervisor, if it has such a scheduler."""
     policy = policy_of(mixed.scheduler)
     if policy is None:
         return None
     jobs = tuple(one.job for one in mixed.done)
-    return gang_simulated.play(Task(mixed.width, Play(policy, jobs, 300.0))).done
+    return gang_simulated.play(PlayTask(mixed.width, Play(policy, jobs, 300.0))).done
 
 
 def simulated(seen: InStep, iterations: int) -> InStep | None:
@@ -461,16 +463,16 @@ def simulated(seen: InStep, iterations: int) -> InStep | None:
     late = [dataclasses.replace(job, delays=delays) for job, delays in zip(own, seen.begun)] or own
     seconds = 10 * iterations * gang.ITERATION * setting.domains
     all_jobs = (*late, *blockers(setting, iterations))
-    done = gang_simulated.play(Task(setting.width, Play(policy, all_jobs, seconds))).done
+    done = gang_simulated.play(PlayTask(setting.width, Play(policy, all_jobs, seconds))).done
     return InStep(setting, [one for one in done if isinstance(one.job.run.workload, Independent)])
 
 
-def policy_of(scheduler: Scheduler) -> str | None:
+def policy_of(scheduler: DomainScheduler) -> str | None:
     """By which the simulated hypervisor does the same."""
     return scheduler.policy or {BATCH: "batch", CREDIT: "free", GANG: "gang"}.get(scheduler)
 
 
-def named(setting: Setting) -> str:
+def named(setting: XenSetting) -> str:
     """The domains of a setting, in words."""
     own = f"{setting.domains} domains of {setting.width}"
     return f"{own} next to one that blocks" if setting.blocking else own

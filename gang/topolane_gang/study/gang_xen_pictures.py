@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from topolane_gang.study.gang_xen import InStep, Setting
+    from topolane_gang.study.gang_xen import InStep, XenSetting
 
 OWN = ("gang-xen-in-step.png", "gang-xen-iterations.png")
 DRAWN = (CREDIT, CREDIT2, GANG)
@@ -68,7 +68,7 @@ def in_step(found: Sequence[InStep], simulated: Sequence[InStep | None]) -> Figu
     return drawn
 
 
-def group(setting: Setting) -> tuple[bool, int]:
+def group(setting: XenSetting) -> tuple[bool, int]:
     """The settings that are next to each other, in their order."""
     return setting.blocking, setting.domains
 

@@ -9,13 +9,13 @@ import sys
 
 from topolane_gang import xen
 from topolane_gang.agent import Agent
-from topolane_gang.xen import Pool
+from topolane_gang.xen import XenPool
 
 
 def main() -> None:
     """Says when it is ready, and names each domain that it has taken."""
     policy, *cores = sys.argv[1:]
-    with Agent(policy, pool=Pool(policy, [int(core) for core in cores], "pause")) as agent:
+    with Agent(policy, pool=XenPool(policy, [int(core) for core in cores], "pause")) as agent:
         print("ready", flush=True)
         for line in sys.stdin:
             name = line.strip()

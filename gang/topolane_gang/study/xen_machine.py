@@ -34,7 +34,7 @@ ENDED = "-- ended with "
 READY = "dom0 is ready"
 
 
-class Unable(Exception):
+class NoXenMachine(Exception):
     """There can be no such machine here: why."""
 
 
@@ -106,9 +106,9 @@ class XenMachine:
     """A running machine, for `with`."""
 
     def __init__(self, folder: Path, cores: Cores, boot: float = BOOT) -> None:
-        """Boots until dom0 is ready. Raises Unable, or Failed with the console."""
+        """Boots until dom0 is ready. Raises NoXenMachine, or Failed with the console."""
         if reason := missing():
-            raise Unable(reason)
+            raise NoXenMachine(reason)
         self.folder, self.cores = folder, cores
         image = initramfs(
             folder, "dom0", {"modules": components() / "modules", "tools": components() / "tools"}
