@@ -14,19 +14,26 @@ from collections import defaultdict
 from pathlib import Path
 
 from measure import Options, Result
-from topolane_studies.sites_collectives import PLACEMENTS, SELECTORS, SITES, Case, Row, build
+from topolane_studies.sites_collectives import (
+    PLACEMENTS,
+    SELECTORS,
+    SITES,
+    CollectiveCase,
+    CollectiveRow,
+    build,
+)
 from topolane_studies.sites_collectives import measure as measured
 
 LATENCIES = (1e-3, 10e-3)
 
 
-def cases(quick: bool) -> list[Case]:
+def cases(quick: bool) -> list[CollectiveCase]:
     if quick:
-        return [Case(2, 5e-3)]
-    return [Case(*each) for each in itertools.product(SITES, LATENCIES, SELECTORS, PLACEMENTS)]
+        return [CollectiveCase(2, 5e-3)]
+    return [CollectiveCase(*each) for each in itertools.product(SITES, LATENCIES, SELECTORS, PLACEMENTS)]
 
 
-def summary(rows: list[Row]) -> str:
+def summary(rows: list[CollectiveRow]) -> str:
     """Least, median and largest gain of each call and size over the settings."""
     gains: dict[tuple[str, int], list[float]] = defaultdict(list)
     for row in rows:

@@ -13,10 +13,20 @@ from topolane.cli import cli
 from topolane.sources import Shape
 from topolane.sweep.kept import Kept
 from topolane_studies import jigsaw, jigsaw_break_even, jigsaw_targets
-from topolane_studies.jigsaw import FIRST_FIT, HALF, HALF_MOVES, MOVES, STRICT, Load, Results, Rule, Trace
+from topolane_studies.jigsaw import (
+    FIRST_FIT,
+    HALF,
+    HALF_MOVES,
+    MOVES,
+    STRICT,
+    JigsawLoad,
+    JigsawResults,
+    JigsawRule,
+    Trace,
+)
 
-SYNTHETIC = Load("dense", "synthetic", "fat-tree(radix=8)", "exp-8")
-TRACE = Load("log", "trace", "cab", "log.swf")
+SYNTHETIC = JigsawLoad("dense", "synthetic", "fat-tree(radix=8)", "exp-8")
+TRACE = JigsawLoad("log", "trace", "cab", "log.swf")
 
 
 def measures(**changed: float) -> dict[str, float]:
@@ -31,12 +41,12 @@ def measures(**changed: float) -> dict[str, float]:
     return {**common, "mean_bandwidth_share": 1.0, "moves_per_job": 0.0, "head_blocked": 0.25} | changed
 
 
-def reached() -> Results:
+def reached() -> JigsawResults:
     """What just reaches all targets, of one seed on a synthetic load and a trace."""
     rules = [
         FIRST_FIT,
-        Rule("jigsaw", "jigsaw"),
-        *(Rule(label, "dedicated") for label in (STRICT, MOVES, HALF, HALF_MOVES)),
+        JigsawRule("jigsaw", "jigsaw"),
+        *(JigsawRule(label, "dedicated") for label in (STRICT, MOVES, HALF, HALF_MOVES)),
     ]
     use = {
         "jigsaw": (0.96, 0.96),
@@ -62,10 +72,10 @@ def reached() -> Results:
             alone[key], coupled[key] = [run], [measures(mean_wait=99.0, makespan=999.0)]
             even[key] = {STRICT: 2.0, MOVES: 1.0}.get(rule.label, 0.0)
         coupled["log", FIRST_FIT.label] = coupled["dense", FIRST_FIT.label] = [measures()]
-    return Results([TRACE, SYNTHETIC], rules, alone, coupled, even)
+    return JigsawResults([TRACE, SYNTHETIC], rules, alone, coupled, even)
 
 
-def verdicts(results: Results) -> dict[str, str]:
+def verdicts(results: JigsawResults) -> dict[str, str]:
     return {target.what: target.verdict for target in jigsaw_targets.targets(results)}
 
 
@@ -79,11 +89,13 @@ def test_loads_one_by_one_are_all_together():
     """The targets are judged over all loads, however they were run."""
     whole = reached()
 
-    def part(load: Load) -> Results:
+    def part(load: JigsawLoad) -> JigsawResults:
         def only(of):
             return {key: value for key, value in of.items() if key[0] == load.name}
 
-        return Results([load], whole.rules, only(whole.alone), only(whole.coupled), only(whole.break_even))
+        return JigsawResults(
+            [load], whole.rules, only(whole.alone), only(whole.coupled), only(whole.break_even)
+        )
 
     assert jigsaw.joined([part(load) for load in whole.loads]) == whole
 
@@ -308,7 +320,7 @@ class NeverPlaces(Policy):
 
 
 def test_jobs_that_never_start_are_no_result():
-    rule = Rule("never", "NeverPlaces")
+    rule = JigsawRule("never", "NeverPlaces")
     task = rule.on(dataclasses.replace(SYNTHETIC, shape=Shape(limit=20)).task(1))
     with pytest.raises(InputError, match="never starts 20 jobs of exp-8"):
         jigsaw.measure(task)

@@ -20,7 +20,7 @@ from topolane.compiling import Missing
 from topolane_studies import nova, nova_smpi, nova_study
 from waiting import DEADLINE, until
 
-ALONE = nova.Setting("alone", others=False)
+ALONE = nova.NovaSetting("alone", others=False)
 SEEDS = range(1, 21)
 RANKS = nova.VMS
 
@@ -52,7 +52,7 @@ def iteration(
     counted = []
     for iterations in (1, 2):
         trace = tmp_path / f"trace-{iterations}"
-        run = nova_smpi.Run(programs, kernel, iterations, ALONE, 0, tuple(range(RANKS)), size)
+        run = nova_smpi.KernelRun(programs, kernel, iterations, ALONE, 0, tuple(range(RANKS)), size)
         options = (f"--cfg=tracing/smpi/internals:{inside}", "--cfg=tracing/smpi/display-sizes:yes")
         nova_smpi.play(run, "-trace", "-trace-file", str(trace), *options)
         counted.append(sent(trace))
@@ -113,8 +113,8 @@ def test_dt_sends_every_array_on_once(programs: Path, tmp_path: Path) -> None:
     assert iteration(programs, tmp_path, "dt", "S", "no") == expected
 
 
-def run(programs: Path, setting: nova.Setting, seed: int, hosts: tuple[int, ...]) -> float:
-    return nova_smpi.seconds(nova_smpi.Run(programs, "cg", 3, setting, seed, hosts))
+def run(programs: Path, setting: nova.NovaSetting, seed: int, hosts: tuple[int, ...]) -> float:
+    return nova_smpi.seconds(nova_smpi.KernelRun(programs, "cg", 3, setting, seed, hosts))
 
 
 def test_the_same_placement_takes_the_same_time(programs: Path) -> None:
@@ -133,7 +133,7 @@ def test_others_slow_down_who_shares_links_with_them(programs: Path) -> None:
 
 
 @pytest.mark.parametrize("setting", [nova.CHOSEN, nova.NO_ROOM], ids=lambda setting: setting.name)
-def test_hop_bytes_are_ordered(setting: nova.Setting) -> None:
+def test_hop_bytes_are_ordered(setting: nova.NovaSetting) -> None:
     """Ours has the least hop-bytes there are, the listing no fewer than ours, stock no fewer than the least;
     with room on one leaf the listing has the least as well."""
     found = nova.all_hop_bytes(setting, SEEDS)
@@ -145,7 +145,7 @@ def test_hop_bytes_are_ordered(setting: nova.Setting) -> None:
 
 
 @pytest.mark.parametrize("setting", [nova.CHOSEN, nova.NO_ROOM], ids=lambda setting: setting.name)
-def test_placements_take_empty_hosts_and_count_their_switches(setting: nova.Setting) -> None:
+def test_placements_take_empty_hosts_and_count_their_switches(setting: nova.NovaSetting) -> None:
     """Sixteen hosts, none of them twice or of another group; hop-bytes are the switches between each two: one
     more than the engine's hops. Stock takes hosts in no order."""
     machine = setting.machine()
@@ -201,8 +201,8 @@ def test_the_figure_and_its_points_are_written(programs: Path, tmp_path: Path) -
 
 def test_what_has_no_figure_is_judged_by_its_side() -> None:
     """BT must gain most of all kernels, and its longest run more than its mean; DC and UA are never claimed."""
-    bt = nova_study.Times("bt", 1, nova.CHOSEN, {"stock": [6.0, 10.0], "ours": [5.0, 5.0]})
-    ep = nova_study.Times("ep", 1, nova.CHOSEN, {"stock": [8.0, 8.0], "ours": [4.0, 4.0]})
+    bt = nova_study.KernelTimes("bt", 1, nova.CHOSEN, {"stock": [6.0, 10.0], "ours": [5.0, 5.0]})
+    ep = nova_study.KernelTimes("ep", 1, nova.CHOSEN, {"stock": [8.0, 8.0], "ours": [4.0, 4.0]})
     rows = {row.what: row for row in nova_study.rows([bt, ep], None)}
     verdicts = {what: row.verdict for what, row in rows.items() if row.by == "direction"}
     assert verdicts == {
@@ -217,7 +217,7 @@ def test_what_has_no_figure_is_judged_by_its_side() -> None:
 def test_a_program_that_fails_is_one_sentence(programs: Path) -> None:
     """A run that ends with another exit code than 0 says so, and with which."""
     with pytest.raises(ChildProcessError, match="^smpirun ended with exit code 2: ") as failed:
-        nova_smpi.seconds(nova_smpi.Run(programs, "none", 1, ALONE, 0, tuple(range(RANKS))))
+        nova_smpi.seconds(nova_smpi.KernelRun(programs, "none", 1, ALONE, 0, tuple(range(RANKS))))
     assert "\n" not in str(failed.value)
 
 
@@ -250,7 +250,7 @@ def simulations(folder: Path) -> int:
 
 def test_figures_are_of_all_seeds() -> None:
     """Mean, longest and spread ((longest - shortest) / longest), and their changes against stock."""
-    times = nova_study.Times("bt", 1, nova.CHOSEN, {"stock": [6.0, 10.0], "ours": [4.0, 4.0]})
+    times = nova_study.KernelTimes("bt", 1, nova.CHOSEN, {"stock": [6.0, 10.0], "ours": [4.0, 4.0]})
     assert (times.mean("stock"), times.most("stock"), times.spread("stock")) == (
         8.0,
         10.0,

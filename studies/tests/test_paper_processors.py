@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import pytest
 from topolane_studies import sites_processors
-from topolane_studies.sites import Job
-from topolane_studies.sites_cloud import Program
-from topolane_studies.sites_processors import LAYOUTS, POLICIES, Kind, Line, Outcome, Scenario
+from topolane_studies.sites import SitesProgram
+from topolane_studies.sites_cloud import KnownProgram
+from topolane_studies.sites_processors import (
+    LAYOUTS,
+    POLICIES,
+    MixLine,
+    ProcessorsOutcome,
+    ProcessorsScenario,
+    ProgramKind,
+)
 
-COMPUTES = Kind(Program(Job("ep", 26), 1.0, 100.0, 0.0, 0.0, 0.0, 0.0), (1.0, 1 / 1.5, 0.5), 0.0)
-WAITS = Kind(Program(Job("cg", 26), 1.0, 100.0, 500.0, 1e6, 500.0, 1e4), (1.0, 1.0, 1.0), 2.5)
+COMPUTES = ProgramKind(
+    KnownProgram(SitesProgram("ep", 26), 1.0, 100.0, 0.0, 0.0, 0.0, 0.0), (1.0, 1 / 1.5, 0.5), 0.0
+)
+WAITS = ProgramKind(
+    KnownProgram(SitesProgram("cg", 26), 1.0, 100.0, 500.0, 1e6, 500.0, 1e4), (1.0, 1.0, 1.0), 2.5
+)
 
 
-def played(who: str, *kinds: Kind, factor: float = 2.0, layout: str = LAYOUTS[1]) -> Outcome:
+def played(who: str, *kinds: ProgramKind, factor: float = 2.0, layout: str = LAYOUTS[1]) -> ProcessorsOutcome:
     """Programs of 26 ranks, of which four fill both sites."""
-    return sites_processors.play(Scenario(who, "mix", layout, factor, 1, kinds, 16))
+    return sites_processors.play(ProcessorsScenario(who, "mix", layout, factor, 1, kinds, 16))
 
 
 def test_computing_is_done_at_the_speed_of_the_slowest_host() -> None:
@@ -35,5 +46,5 @@ def test_a_program_that_waits_gains_nothing_from_fast_hosts() -> None:
 def test_a_row_in_which_another_rule_is_better_is_missed() -> None:
     """By more than one in a hundred."""
     for ours, missed in ((0.98, True), (0.995, False), (1.2, False)):
-        line = Line("m", "l", 1.0, {**dict.fromkeys(POLICIES, 1.0), "ours": ours})
+        line = MixLine("m", "l", 1.0, {**dict.fromkeys(POLICIES, 1.0), "ours": ours})
         assert line.missed is missed

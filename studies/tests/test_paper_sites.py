@@ -24,8 +24,8 @@ from topolane_studies import (
     sites_scatter,
     sites_smpi,
 )
-from topolane_studies.sites import Job, Run, Wan
-from topolane_studies.sites_cloud import Program, Standing
+from topolane_studies.sites import SitesProgram, SmpiRun, Wan
+from topolane_studies.sites_cloud import KnownProgram, Standing
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,9 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_kernels_send_what_their_pattern_says(kernel: str, ranks: int, programs: Path) -> None:
     """What a kernel says that it sent in an iteration is the engine's pattern of that name, pair by pair; sums over
     all ranks too, where the pattern has them."""
-    run = dataclasses.replace(sites.alone(programs, Job(kernel, ranks, "S")), iterations=(1,), counting=True)
+    run = dataclasses.replace(
+        sites.alone(programs, SitesProgram(kernel, ranks, "S")), iterations=(1,), counting=True
+    )
     senders, receivers, sizes, messages = Traffic.pattern(f"{kernel}(class=S)", ranks).arrays()
     expected = {(int(a), int(b)): (int(m), int(n)) for a, b, n, m in zip(senders, receivers, sizes, messages)}
     assert {pair: of[:2] for pair, of in sites_smpi.sent(run).items()} == expected
@@ -53,11 +55,11 @@ def test_turns_are_answers(programs: Path) -> None:
     is one exchange a rank: three sums, one turn each, both ways. In LU a sweep only sends on: in an iteration the
     first rank hears from its neighbour across the cut once in the way back, and twice in the exchange of faces."""
 
-    def turns(job: Job) -> dict[tuple[int, int], int]:
+    def turns(job: SitesProgram) -> dict[tuple[int, int], int]:
         run = dataclasses.replace(sites.alone(programs, job), iterations=(1,), counting=True)
         return {pair: of[2] for pair, of in sites_smpi.sent(run).items()}
 
-    ep, lu = turns(Job("ep", 4, "S")), turns(Job("lu", 4, "S"))
+    ep, lu = turns(SitesProgram("ep", 4, "S")), turns(SitesProgram("lu", 4, "S"))
     assert {pair: ep[pair] for pair in [(0, 2), (2, 0), (1, 3), (3, 1)]} == dict.fromkeys(
         [(0, 2), (2, 0), (1, 3), (3, 1)], 3
     )
@@ -70,7 +72,7 @@ def test_turns_are_answers(programs: Path) -> None:
 def exchange(programs: Path, wan: Wan | None) -> float:
     """Seconds of 8 parts of 16 MiB, one after another, from one rank to another."""
     one = (0, 1) if wan else (0, 0)
-    return sites_smpi.seconds(Run(programs, (Job("copy", 2),), one, wan, iterations=(8,)))[0]
+    return sites_smpi.seconds(SmpiRun(programs, (SitesProgram("copy", 2),), one, wan, iterations=(8,)))[0]
 
 
 def test_a_connection_carries_its_window_a_round_trip(programs: Path) -> None:
@@ -86,10 +88,10 @@ def test_a_connection_carries_its_window_a_round_trip(programs: Path) -> None:
 def test_the_wan_is_shared(programs: Path) -> None:
     """Two programs that fill the WAN at the same time take twice as long as one alone, and on one site each they
     do not feel each other."""
-    copy = Job("copy", 2)
+    copy = SitesProgram("copy", 2)
 
     def both(sites_of: tuple[int, ...]) -> list[float]:
-        run = Run(programs, (copy, copy), sites_of, Wan(1e-3, None), iterations=(8, 8))
+        run = SmpiRun(programs, (copy, copy), sites_of, Wan(1e-3, None), iterations=(8, 8))
         return sites_smpi.seconds(run)
 
     alone = exchange(programs, Wan(1e-3, None))
@@ -100,7 +102,7 @@ def test_the_wan_is_shared(programs: Path) -> None:
 def test_two_sites_at_no_latency_cost_what_the_link_costs(programs: Path) -> None:
     """LU sends less across the cut than the WAN carries: at no latency its halves lose next to nothing, and more
     the longer the way is."""
-    job = Job("lu", 16, "S")
+    job = SitesProgram("lu", 16, "S")
     times = [
         sites_smpi.seconds(sites.spread(programs, job, Wan(latency)))[0] for latency in (0.0, 1e-3, 5e-3)
     ]
@@ -124,12 +126,12 @@ def test_places_are_those_of_the_order() -> None:
 def test_latency_is_tolerable_until_two_sites_lose(programs: Path) -> None:
     """Two sites help up to the last latency before the first at which N ranks in halves take no less time than
     N / 2 on one site."""
-    job = Job("lu", 16)
+    job = SitesProgram("lu", 16)
     taken = {sites.alone(programs, sites_loss.smaller(job)): [10.0]}
     for latency, seconds in zip(sites.LATENCIES, (11.0, 6.0, 9.9, 10.0, 9.0, 12.0)):
         taken[sites.spread(programs, job, Wan(latency))] = [seconds]
         taken[sites.spread(programs, job, Wan(latency, None))] = [10.5]
-    times = sites_loss.Times(taken, {}, programs)
+    times = sites_loss.IterationTimes(taken, {}, programs)
     assert sites_loss.tolerable(times, job, sites.WINDOW) == 2e-3
     assert sites_loss.tolerable(times, job, None) is None
 
@@ -137,7 +139,7 @@ def test_latency_is_tolerable_until_two_sites_lose(programs: Path) -> None:
 def test_what_crosses_is_counted_a_second_of_one_site(programs: Path) -> None:
     """Turns are those of the rank with the most, bytes those of the busier direction, the pair the one with most
     bytes; what stays inside a half does not count."""
-    job = Job("cg", 4)
+    job = SitesProgram("cg", 4)
     sent = {
         (0, 1): (9, 9000, 9),
         (0, 2): (1, 100, 1),
@@ -145,14 +147,14 @@ def test_what_crosses_is_counted_a_second_of_one_site(programs: Path) -> None:
         (2, 0): (4, 400, 4),
         (3, 1): (1, 5, 1),
     }
-    times = sites_loss.Times({sites.alone(programs, job): [2.0]}, {job: sent}, programs)
+    times = sites_loss.IterationTimes({sites.alone(programs, job): [2.0]}, {job: sent}, programs)
     assert sites_predict.crossing(times, job) == (2.0, 202.5, 2.0, 200.0)
 
 
 def program(
     kernel: str, ranks: int, *, turns: float = 0.0, sent: float = 0.0, alone: float = 100.0
-) -> Program:
-    return Program(Job(kernel, ranks), 1.0, alone, turns, sent, 0.0, 0.0)
+) -> KnownProgram:
+    return KnownProgram(SitesProgram(kernel, ranks), 1.0, alone, turns, sent, 0.0, 0.0)
 
 
 def test_first_fit_takes_rack_by_rack() -> None:
@@ -188,7 +190,7 @@ class HalfSpeed:
     """A WAN on which all are half as fast, and a guest takes 16 s to copy."""
 
     def of(
-        self, placed: tuple[tuple[Program, tuple[int, ...]], ...], copies: tuple[int, int]
+        self, placed: tuple[tuple[KnownProgram, tuple[int, ...]], ...], copies: tuple[int, int]
     ) -> tuple[list[float], list[float]]:
         return [0.5 if len(set(where)) > 1 else 1.0 for _, where in placed], [2.0**24] * 2
 
@@ -199,8 +201,8 @@ def test_moves_pay_from_when_they_are_done(policy: str, ended: float, moves: int
     and runs the other 87 s at full speed: 113 s. Left alone it takes 200 s."""
     first = program("lu", 18, turns=0.0, alone=1.0)
     second = program("cg", 16, turns=50.0, sent=1e6)
-    scenario = sites_jobs.Scenario(programs, policy, (first, second), Wan())
-    played = sites_jobs.Game(scenario, 1, HalfSpeed()).played()  # type: ignore[arg-type]
+    scenario = sites_jobs.JobsScenario(programs, policy, (first, second), Wan())
+    played = sites_jobs.JobsGame(scenario, 1, HalfSpeed()).played()  # type: ignore[arg-type]
     assert played.ended["CG 16"] == pytest.approx(ended)
     assert played.moves == moves
 
@@ -210,16 +212,16 @@ def test_programs_that_come_and_go_get_hosts_of_their_own(who: str, monkeypatch:
     """At no moment has a host two guests; every program ends, none sooner than on one site with no program before it;
     `as placed` moves no guest."""
     known = tuple(program(k, n, turns=50.0, sent=2e7) for k in ("cg", "lu") for n in (16, 32))
-    scenario = sites_arrivals.Scenario(who, 1, known, (0.5,) * 4, 30, Wan())
-    settle = sites_hours.Cloud.set_speeds
+    scenario = sites_arrivals.ArrivalsScenario(who, 1, known, (0.5,) * 4, 30, Wan())
+    settle = sites_hours.HourlySites.set_speeds
 
-    def checked(cloud: sites_hours.Cloud) -> None:
+    def checked(cloud: sites_hours.HourlySites) -> None:
         hosts = [host for running in cloud.running for host in running.hosts]
         assert len(hosts) == len(set(hosts))
         settle(cloud)
 
-    monkeypatch.setattr(sites_hours.Cloud, "set_speeds", checked)
-    cloud = sites_hours.Cloud(scenario)
+    monkeypatch.setattr(sites_hours.HourlySites, "set_speeds", checked)
+    cloud = sites_hours.HourlySites(scenario)
     outcome = cloud.played()
     assert len(cloud.ended) == 30
     assert all(end - start >= arrival.alone * (1 - 1e-9) for arrival, start, end in cloud.ended)
@@ -272,7 +274,7 @@ def test_messages_between_the_halves_are_judged(programs: Path) -> None:
         job = sites_messages.job_of(kernel)
         taken[sites.alone(programs, job)] = [seconds]
         sent[job] = {(0, job.ranks - 1): (messages, messages * size, 1), (0, 1): (999, 999, 9)}
-    times = sites_loss.Times(taken, sent, programs)
+    times = sites_loss.IterationTimes(taken, sent, programs)
     assert sites_messages.rate(times, "bt") == 31 and sites_messages.size(times, "cg") == 9000
     assert sites_messages.within_factor("x", 100.0, 149.0).verdict == "agrees"
     assert sites_messages.within_factor("x", 100.0, 66.0).verdict == "differs"

@@ -11,12 +11,12 @@ from click.testing import CliRunner
 from topolane._engine import InputError
 from topolane.cli import cli
 from topolane_studies import sites, sites_cloud, sites_hours, sites_smpi, sites_trace
-from topolane_studies.sites import Job, Wan
-from topolane_studies.sites_arrivals import Scenario
-from topolane_studies.sites_cloud import Layout, Program
+from topolane_studies.sites import SitesProgram, Wan
+from topolane_studies.sites_arrivals import ArrivalsScenario
+from topolane_studies.sites_cloud import KnownProgram, SitesLayout
 from topolane_studies.sites_trace import Submitted
 
-THREE = Layout(3, 20)
+THREE = SitesLayout(3, 20)
 
 
 def swf(folder: Path, jobs: list[tuple[int, int, int]]) -> str:
@@ -54,14 +54,16 @@ def test_a_job_is_a_kernel_on_the_most_ranks_that_fit() -> None:
     assert all(sites_trace.kernel_of(number, Submitted(0.0, 1, 1.0), 1) is None for number in range(20))
 
 
-def known() -> dict[Job, Program]:
+def known() -> dict[SitesProgram, KnownProgram]:
     """Programs that send much and little."""
     rates = {"cg": (50.0, 2e7), "ep": (0.1, 10.0)}
     found = {}
     for kernel in sites.KERNELS:
         turns, sent = rates.get(kernel, (5.0, 5e6))
         for ranks in sites_trace.SQUARES if kernel == "bt" else sites_trace.RANKS:
-            found[Job(kernel, ranks)] = Program(Job(kernel, ranks), 1.0, 50.0, turns, sent, turns, sent)
+            found[SitesProgram(kernel, ranks)] = KnownProgram(
+                SitesProgram(kernel, ranks), 1.0, 50.0, turns, sent, turns, sent
+            )
     return found
 
 
@@ -70,11 +72,11 @@ def log(jobs: int = 60) -> list[Submitted]:
     return [Submitted(60.0 * n, 1 + 37 * n % 64, 60.0 + 617 * n % 3600) for n in range(jobs)]
 
 
-def scenario(policy: str, layout: Layout = THREE) -> Scenario:
+def scenario(policy: str, layout: SitesLayout = THREE) -> ArrivalsScenario:
     coming = sites_trace.arrivals(log(), 1, known())
     programs = (*known().values(), sites_trace.SILENT)
     extra = (*(0.5 for _ in known()), 0.0)
-    return Scenario(policy, 1, programs, extra, len(coming), Wan(), layout, sites_trace.TICK, coming)
+    return ArrivalsScenario(policy, 1, programs, extra, len(coming), Wan(), layout, sites_trace.TICK, coming)
 
 
 def test_the_hosts_are_those_that_the_log_keeps_busy() -> None:
@@ -95,15 +97,15 @@ def test_the_hosts_are_those_that_the_log_keeps_busy() -> None:
 def test_a_log_is_played_to_its_end(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """At no moment has a host two guests; every program ends, none sooner than on one site, or is never placed;
     `stay` moves no guest."""
-    settle = sites_hours.Cloud.set_speeds
+    settle = sites_hours.HourlySites.set_speeds
 
-    def checked(cloud: sites_hours.Cloud) -> None:
+    def checked(cloud: sites_hours.HourlySites) -> None:
         hosts = [host for running in cloud.running for host in running.hosts]
         assert len(hosts) == len(set(hosts)) and max(hosts, default=0) < THREE.sites * THREE.hosts
         settle(cloud)
 
-    monkeypatch.setattr(sites_hours.Cloud, "set_speeds", checked)
-    cloud = sites_hours.Cloud(scenario(policy))
+    monkeypatch.setattr(sites_hours.HourlySites, "set_speeds", checked)
+    cloud = sites_hours.HourlySites(scenario(policy))
     moves = cloud.played().moves
     assert len(cloud.ended) + len(cloud.refused) == 60
     assert all(end - start >= arrival.alone * (1 - 1e-9) for arrival, start, end in cloud.ended)
@@ -124,7 +126,9 @@ def test_work_and_throughput_count_until_the_last_submission() -> None:
     """Two programs of one rank, of 600 s and 7,200 s, the second an hour after the first: by then one has ended, and
     600 of the 3,600 seconds of each host are work on one of them."""
     coming = sites_trace.arrivals([Submitted(0.0, 1, 600.0), Submitted(3600.0, 1, 7200.0)], 1, {})
-    one = Scenario("stay", 1, (sites_trace.SILENT,), (0.0,), 2, Wan(), Layout(2, 2), sites_trace.TICK, coming)
+    one = ArrivalsScenario(
+        "stay", 1, (sites_trace.SILENT,), (0.0,), 2, Wan(), SitesLayout(2, 2), sites_trace.TICK, coming
+    )
     outcome = sites_trace.play(one)
     assert (outcome.throughput, outcome.stretch, outcome.moves) == (pytest.approx(1.0), pytest.approx(1.0), 0)
     assert outcome.work == pytest.approx(600 / 3600 / 4)

@@ -10,7 +10,7 @@ from topolane_studies.rank_k_tables import TABLES
 
 
 @pytest.fixture(scope="module")
-def study() -> paper.Study:
+def study() -> paper.RankKStudy:
     return paper.study()
 
 
@@ -20,7 +20,7 @@ def test_tables_are_whole_and_shapes_say_the_processes() -> None:
     assert all(row.total >= row.collective for table in TABLES for row in table.rows)
 
 
-def test_choices_cost_less_than_any_fixed_rank(study: paper.Study) -> None:
+def test_choices_cost_less_than_any_fixed_rank(study: paper.RankKStudy) -> None:
     """Measured seconds of the chosen rows are below always 1, always q and the best fixed k, also
     without the choices that memory refuses."""
     ours = choices.cost(study)
@@ -29,7 +29,7 @@ def test_choices_cost_less_than_any_fixed_rank(study: paper.Study) -> None:
             assert ours < choices.fixed(study, k, within_memory=within)
 
 
-def test_chosen_rows_are_the_best(study: paper.Study) -> None:
+def test_chosen_rows_are_the_best(study: paper.RankKStudy) -> None:
     assert all(chosen == best for _, _, chosen, best in choices.choices(study))
 
 
@@ -42,14 +42,14 @@ def test_the_choice_is_no_accident() -> None:
     assert right["copies without cost"] < 11
 
 
-def test_rows_that_exhausted_memory_are_refused_by_memory(study: paper.Study) -> None:
+def test_rows_that_exhausted_memory_are_refused_by_memory(study: paper.RankKStudy) -> None:
     refused = {
         (table.name, p.row.shape): p.refusal for table, p, _ in paper.cells(study) if p.refusal is not None
     }
     assert refused == {("D", "1x4"): "memory", ("D", "1x8"): "memory"}
 
 
-def test_calibrated_rows_come_out_as_measured(study: paper.Study) -> None:
+def test_calibrated_rows_come_out_as_measured(study: paper.RankKStudy) -> None:
     """Each parameter was solved from a figure: that figure must come back within 2 % (latencies and
     the small collectives are not in the solution)."""
     figures = {
@@ -61,7 +61,7 @@ def test_calibrated_rows_come_out_as_measured(study: paper.Study) -> None:
             assert p.collective == pytest.approx(p.row.collective, rel=0.02)
 
 
-def test_processes_wait_for_the_slowest(study: paper.Study) -> None:
+def test_processes_wait_for_the_slowest(study: paper.RankKStudy) -> None:
     """The point-to-point time of 4x1 gives the imbalance and comes back; with equal computation more processes wait
     longer, for the slowest of more is slower; one process waits for no other."""
     for _, p, _ in paper.cells(study):
@@ -80,7 +80,7 @@ def test_rows_of_one_size_are_in_the_measured_order() -> None:
     assert {verdict for what, verdict in orders.items() if "point-to-point" not in what} == {"agrees"}
 
 
-def test_verdicts_follow_the_tolerance(study: paper.Study) -> None:
+def test_verdicts_follow_the_tolerance(study: paper.RankKStudy) -> None:
     for _, p, cells in paper.cells(study):
         if p.refusal is None:
             near = abs(p.total - p.row.total) <= paper.TOLERANCE * p.row.total

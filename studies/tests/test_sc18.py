@@ -7,7 +7,7 @@ import json
 
 import pytest
 from topolane.cli import cli
-from topolane_studies import Row, sc18, sc18_hops, sc18_months, sc18_waits
+from topolane_studies import PaperRow, sc18, sc18_hops, sc18_months, sc18_waits
 from topolane_studies.sc18 import AWARE, OBLIVIOUS, V1, V2
 
 HOUR = 3600.0
@@ -24,7 +24,7 @@ def aph(pair: sc18.Pair, column: str) -> dict[str, tuple[int, float]]:
     return {"aph up to 18": (10, 10.0), "aph 19-324": (10, 10.0), "aph over 324": (10, 12.0)}
 
 
-def all_rows(results: sc18.Results) -> list[Row]:
+def all_rows(results: sc18.Sc18Results) -> list[PaperRow]:
     """Every row that the command prints."""
     return [row for part in (sc18, sc18_waits, sc18_hops, sc18_months) for row in part.rows(results)]
 
@@ -67,12 +67,12 @@ def verdict(what: str, *changes: tuple[str, str, str, float]) -> str:
     runs = copy.deepcopy(as_published())
     for pair, column, key, value in changes:
         runs[pair, column][0][key] = value
-    (row,) = (row for row in all_rows(sc18.Results(runs)) if row.what.startswith(what))
+    (row,) = (row for row in all_rows(sc18.Sc18Results(runs)) if row.what.startswith(what))
     return row.verdict
 
 
 def test_the_paper_agrees_with_itself():
-    rows = all_rows(sc18.Results(as_published()))
+    rows = all_rows(sc18.Sc18Results(as_published()))
     odd = {row.what: row.verdict for row in rows if row.verdict != "agrees"}
     assert odd == {
         "APH of recorded placements": "not measured",
@@ -237,7 +237,7 @@ def test_several_seeds_are_averaged_and_their_range_is_said():
     runs["Aug Cab", AWARE] = [
         {**runs["Aug Cab", AWARE][0], "mean_wait": hours * HOUR} for hours in (0.5, 1.0, 1.5)
     ]
-    results = sc18.Results(runs)
+    results = sc18.Sc18Results(runs)
     (row,) = (row for row in sc18.rows(results) if row.what == "mean wait, Aug Cab, aware (h)")
     assert (row.ours, row.verdict) == ("1.00 (0.50 to 1.50)", "agrees")
     assert sc18.mean_waits(results, sc18.PAIRS[0])[:2] == pytest.approx([0.15, 1.0])
@@ -275,7 +275,7 @@ def test_a_real_run_in_json(one_light_pair, capsys):
 
 def test_a_real_run_as_tables(one_light_pair, capsys, monkeypatch):
     runs = as_published()
-    study = sc18.Results({key: value for key, value in runs.items() if key[0] == "Nov Cab"})
+    study = sc18.Sc18Results({key: value for key, value in runs.items() if key[0] == "Nov Cab"})
     monkeypatch.setattr(sc18, "study", lambda *_, **__: study)
     cli(["paper", "sc18", "--seeds", "1"], standalone_mode=False)
     out, _ = capsys.readouterr()

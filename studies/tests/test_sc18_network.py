@@ -12,8 +12,8 @@ CAB = study.STUDIES[2]
 
 
 @pytest.fixture(scope="module")
-def case() -> study.Case:
-    return study.Case(CAB, 1)
+def case() -> study.StudyCase:
+    return study.StudyCase(CAB, 1)
 
 
 def test_the_isolated_placement_of_a_workload_slows_no_job_down(case):

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from topolane_studies.sites_collectives import Case, build, measure
+from topolane_studies.sites_collectives import CollectiveCase, build, measure
 
 LATENCY = 0.1
 """Seconds; all else is far below."""
@@ -24,7 +24,7 @@ def test_one_way_across_is_all_that_is_paid(programs: Path, placement: str) -> N
     """Between three sites every call waits for one way across and for no second one, wherever its ranks are; flat
     some wait for more.
     """
-    case = Case(3, LATENCY, placement=placement, ranks=12)
+    case = CollectiveCase(3, LATENCY, placement=placement, ranks=12)
     calls = ("barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall")
     small = measure(programs, case, calls, most=1024)
     assert {row.collective for row in small} == set(calls)

@@ -10,7 +10,7 @@ JudgedBy = Literal["value", "direction", "rank"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
+class PaperRow:
     """One figure of a paper, compared with ours."""
 
     what: str

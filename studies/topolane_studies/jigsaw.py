@@ -46,7 +46,7 @@ Kind = Literal["synthetic", "trace"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Rule:
+class JigsawRule:
     """A row of the tables: a policy, and what else of a task differs from that of first fit."""
 
     label: str
@@ -58,25 +58,25 @@ class Rule:
         return dataclasses.replace(task, policy=self.policy, **dict(self.options))
 
 
-FIRST_FIT = Rule("first-fit", "first-fit")
+FIRST_FIT = JigsawRule("first-fit", "first-fit")
 STRICT, MOVES, HALF = "dedicated", "dedicated, moves", "dedicated, min-bandwidth .5"
 HALF_MOVES = "dedicated, min-bandwidth .5, moves"
 RULES = (
     FIRST_FIT,
-    Rule("isolated", "isolated"),
-    Rule("quiet-neighborhoods", "quiet-neighborhoods"),
-    Rule("laas", "laas"),
-    Rule("jigsaw", "jigsaw"),
-    Rule("jigsaw-relaxed", "jigsaw-relaxed"),
-    Rule(STRICT, "dedicated"),
-    Rule(MOVES, "dedicated", (("defrag", Defrag()),)),
-    Rule(HALF, "dedicated", (("min_bandwidth", 0.5),)),
-    Rule(HALF_MOVES, "dedicated", (("min_bandwidth", 0.5), ("defrag", Defrag()))),
+    JigsawRule("isolated", "isolated"),
+    JigsawRule("quiet-neighborhoods", "quiet-neighborhoods"),
+    JigsawRule("laas", "laas"),
+    JigsawRule("jigsaw", "jigsaw"),
+    JigsawRule("jigsaw-relaxed", "jigsaw-relaxed"),
+    JigsawRule(STRICT, "dedicated"),
+    JigsawRule(MOVES, "dedicated", (("defrag", Defrag()),)),
+    JigsawRule(HALF, "dedicated", (("min_bandwidth", 0.5),)),
+    JigsawRule(HALF_MOVES, "dedicated", (("min_bandwidth", 0.5), ("defrag", Defrag()))),
 )
 
 
 @dataclasses.dataclass(frozen=True)
-class Load:
+class JigsawLoad:
     """Jobs on a machine."""
 
     name: str
@@ -91,15 +91,15 @@ class Load:
 
 
 SYNTHETIC = (
-    Load("cab-sep", "synthetic", "cab", "cab-sep"),
+    JigsawLoad("cab-sep", "synthetic", "cab", "cab-sep"),
     *(
-        Load(f"exp-{radix}", "synthetic", f"fat-tree(radix={radix})", f"exp-{radix}")
+        JigsawLoad(f"exp-{radix}", "synthetic", f"fat-tree(radix={radix})", f"exp-{radix}")
         for radix in (16, 22, 28)
     ),
 )
 
 
-def loads(trace: Trace | None = None, only: str | None = None) -> list[Load]:
+def loads(trace: Trace | None = None, only: str | None = None) -> list[JigsawLoad]:
     """The synthetic loads, and a log at three loads if one is given.
 
     only: some of them, by their names and comma.
@@ -117,7 +117,7 @@ def loads(trace: Trace | None = None, only: str | None = None) -> list[Load]:
     return [load for load in every if load.name in names]
 
 
-def traces(trace: Trace | None) -> list[Load]:
+def traces(trace: Trace | None) -> list[JigsawLoad]:
     """A log at three loads; nothing if there is none."""
     if trace is None:
         return []
@@ -128,7 +128,9 @@ def traces(trace: Trace | None) -> list[Load]:
         jitter=JITTER,
     )
     return [
-        Load(f"trace {load:.1f}", "trace", trace.machine, trace.path, dataclasses.replace(shape, load=load))
+        JigsawLoad(
+            f"trace {load:.1f}", "trace", trace.machine, trace.path, dataclasses.replace(shape, load=load)
+        )
         for load in TRACE_LOADS
     ]
 
@@ -166,11 +168,11 @@ Runs = dict[tuple[str, str], list[Measures]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Results:
+class JigsawResults:
     """All runs."""
 
-    loads: list[Load]
-    rules: list[Rule]
+    loads: list[JigsawLoad]
+    rules: list[JigsawRule]
     alone: Runs
     """Without a network: no job slows another down, and none gains."""
     coupled: Runs
@@ -186,7 +188,10 @@ class Results:
 
 
 def plan(
-    chosen: Sequence[Load], rules: Iterable[Rule], seeds: Sequence[int], network: Network | None = None
+    chosen: Sequence[JigsawLoad],
+    rules: Iterable[JigsawRule],
+    seeds: Sequence[int],
+    network: Network | None = None,
 ) -> list[tuple[tuple[str, str], Task]]:
     """Every run, by load and rule."""
     return [
@@ -208,17 +213,17 @@ def runs_of(
 
 
 def study(
-    chosen: Sequence[Load],
+    chosen: Sequence[JigsawLoad],
     seeds: Sequence[int],
     *,
     contention: int | None = None,
-    rules: Sequence[Rule] | None = None,
+    rules: Sequence[JigsawRule] | None = None,
     break_even: bool = True,
     executor: str | None = None,
     workers: int | None = None,
     done: Callable[..., None] | None = None,
     kept: Kept | None = None,
-) -> Results:
+) -> JigsawResults:
     """Runs all loads under all rules, alone and coupled, and looks for every rule's break-even unless that is not wanted.
 
     contention: how many of the seeds are run coupled; by default all.
@@ -233,15 +238,15 @@ def study(
     alone = runs_of(plan(chosen, rules, seeds), run)
     network = Network(communication=COMMUNICATION)
     coupled = runs_of(plan(chosen, rules, seeds[:contention], network), run)
-    found = Results(list(chosen), list(rules), alone, coupled, {})
+    found = JigsawResults(list(chosen), list(rules), alone, coupled, {})
     if not break_even:
         return found
     return dataclasses.replace(found, break_even=search(found, seeds, run))
 
 
-def joined(parts: Sequence[Results]) -> Results:
+def joined(parts: Sequence[JigsawResults]) -> JigsawResults:
     """The results of several loads under the same rules as one."""
-    return Results(
+    return JigsawResults(
         [load for part in parts for load in part.loads],
         parts[0].rules,
         dict(ChainMap(*(part.alone for part in parts))),
@@ -250,7 +255,7 @@ def joined(parts: Sequence[Results]) -> Results:
     )
 
 
-def planned_runs(chosen: Sequence[Load], seeds: Sequence[int], contention: int | None = None) -> int:
+def planned_runs(chosen: Sequence[JigsawLoad], seeds: Sequence[int], contention: int | None = None) -> int:
     """The runs of `study` that there are in any case; the search for break-evens adds some."""
     return len(chosen) * (len(seeds) + len(seeds[:contention])) * len(RULES)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from topolane_studies.jigsaw import FIRST_FIT, Load, mean_of, plan, runs_of
+from topolane_studies.jigsaw import FIRST_FIT, JigsawLoad, mean_of, plan, runs_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from topolane.sweep import Task
 
-    from topolane_studies.jigsaw import Measures, Results
+    from topolane_studies.jigsaw import JigsawResults, Measures
 
 MOST = 16.0
 """The largest cut looked at, per cent; where it is not enough the answer is infinite."""
@@ -22,7 +22,7 @@ SEEDS = 4
 """The number of seeds, the first ones; the ratios use all."""
 
 
-def measure_of(load: Load) -> str:
+def measure_of(load: JigsawLoad) -> str:
     """What is to be as with first fit.
 
     The mean wait of a log. Of jobs that are submitted faster than any machine could run them, it shows how many narrow
@@ -32,7 +32,7 @@ def measure_of(load: Load) -> str:
 
 
 def search(
-    results: Results, seeds: Sequence[int], run: Callable[[Sequence[Task]], list[Measures]]
+    results: JigsawResults, seeds: Sequence[int], run: Callable[[Sequence[Task]], list[Measures]]
 ) -> dict[tuple[str, str], float]:
     """By load and rule the cut in run time of jobs of more than four nodes at which first fit is met, per cent.
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Literal
 
-from topolane_studies.jigsaw import HALF, HALF_MOVES, MOVES, STRICT, Load, interval, mean_of
+from topolane_studies.jigsaw import HALF, HALF_MOVES, MOVES, STRICT, JigsawLoad, interval, mean_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from topolane_studies.jigsaw import Results
+    from topolane_studies.jigsaw import JigsawResults
 
 JIGSAW = "jigsaw"
 
@@ -49,12 +49,12 @@ class Target:
     why: str = ""
 
 
-def targets(results: Results) -> list[Target]:
+def targets(results: JigsawResults) -> list[Target]:
     """All of them."""
     return [target for mode in MODES for target in _of_mode(results, mode)]
 
 
-def _of_mode(results: Results, mode: Mode) -> Iterator[Target]:
+def _of_mode(results: JigsawResults, mode: Mode) -> Iterator[Target]:
     synthetic = [load for load in results.loads if load.kind == "synthetic"]
     traces = [load for load in results.loads if load.kind == "trace"]
     if mode.label not in [rule.label for rule in results.rules]:
@@ -62,7 +62,7 @@ def _of_mode(results: Results, mode: Mode) -> Iterator[Target]:
         return
     use = "utilization_while_waiting"
 
-    def ratio(key: str, coupled: bool = False) -> Callable[[Load], Sequence[float]]:
+    def ratio(key: str, coupled: bool = False) -> Callable[[JigsawLoad], Sequence[float]]:
         return lambda load: results.ratios(load.name, mode.label, key, coupled=coupled)
 
     for chosen, kind, least in (
@@ -113,7 +113,7 @@ def _of_mode(results: Results, mode: Mode) -> Iterator[Target]:
         yield _worst(results, mode, name, results.loads, ratio(key, coupled=True), 1.0)
 
 
-def _break_even(results: Results, mode: Mode, bound: float) -> Target:
+def _break_even(results: JigsawResults, mode: Mode, bound: float) -> Target:
     name, aim = f"{mode.name}: break-even speed-up (%)", f"at most {bound:g}"
     if not results.break_even:
         return Target(name, aim, "-", "not measured", "not sought (--no-break-even)")
@@ -121,8 +121,8 @@ def _break_even(results: Results, mode: Mode, bound: float) -> Target:
     return Target(name, aim, f"{most:.2f}", "met" if most <= bound else "failed", f"largest on {where}")
 
 
-def _over_jigsaw(results: Results, mode: Mode, key: str) -> Callable[[Load], Sequence[float]]:
-    def over(load: Load) -> list[float]:
+def _over_jigsaw(results: JigsawResults, mode: Mode, key: str) -> Callable[[JigsawLoad], Sequence[float]]:
+    def over(load: JigsawLoad) -> list[float]:
         own = results.ratios(load.name, mode.label, key)
         return [one / (other or 1.0) for one, other in zip(own, results.ratios(load.name, JIGSAW, key))]
 
@@ -130,11 +130,11 @@ def _over_jigsaw(results: Results, mode: Mode, key: str) -> Callable[[Load], Seq
 
 
 def _worst(
-    results: Results,
+    results: JigsawResults,
     mode: Mode,
     what: str,
-    chosen: Sequence[Load],
-    ratios: Callable[[Load], Sequence[float]],
+    chosen: Sequence[JigsawLoad],
+    ratios: Callable[[JigsawLoad], Sequence[float]],
     bound: float,
     *,
     at_least: bool = False,

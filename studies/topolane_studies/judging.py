@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from topolane_studies import Row
+from topolane_studies import PaperRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,9 +23,9 @@ TIE = 0.02
 """Figures of the paper that differ by less than this share have no order."""
 
 
-def direction(what: str, claim: str, holds: bool, ours: str, why: str = "") -> Row:
+def direction(what: str, claim: str, holds: bool, ours: str, why: str = "") -> PaperRow:
     """A claim without a figure, such as "longer"; it agrees if it holds in the mean over the seeds."""
-    return Row(what, claim, ours, _verdict(holds), why, "the side", "direction")
+    return PaperRow(what, claim, ours, _verdict(holds), why, "the side", "direction")
 
 
 def rank(
@@ -33,7 +33,7 @@ def rank(
     groups: Sequence[tuple[Mapping[str, float], Mapping[str, float]]],
     form: Callable[[Mapping[str, float]], str] | None = None,
     why: str = "",
-) -> Row:
+) -> PaperRow:
     """The order of figures within each group, as (the paper's, ours) by name; pairs of names are compared."""
     right = of = 0
     for paper, ours in groups:
@@ -42,7 +42,7 @@ def rank(
     shown = form or in_order
     papers, own = ("; ".join(shown(group[side]) for group in groups) for side in (0, 1))
     counted = f"{right} of {of} pairs as in the paper"
-    return Row(
+    return PaperRow(
         what,
         papers,
         own,

@@ -46,7 +46,7 @@ POLICIES = {"stock": "random", "listing": "bunch", "ours": "hop-bytes-exact"}
 
 
 @dataclasses.dataclass(frozen=True)
-class Setting:
+class NovaSetting:
     """What runs where."""
 
     name: str
@@ -73,26 +73,26 @@ bandwidth = {GIGABIT}
         return Machine.parse(text, "cloud.toml", "toml")
 
 
-CHOSEN = Setting("as chosen")
-NO_ROOM = Setting("others on every leaf: none has room for 16", room=False)
+CHOSEN = NovaSetting("as chosen")
+NO_ROOM = NovaSetting("others on every leaf: none has room for 16", room=False)
 CHANGES = (
     NO_ROOM,
-    Setting("VMs that compute four times as fast", speed=4e9),
-    Setting("one cable from a leaf instead of four", cables=1),
-    Setting("no other VM sends", others=False),
+    NovaSetting("VMs that compute four times as fast", speed=4e9),
+    NovaSetting("one cable from a leaf instead of four", cables=1),
+    NovaSetting("no other VM sends", others=False),
 )
 """What the figures may hang on."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Group:
+class VmGroup:
     """Another group of VMs: its hosts, and the share of its time that each of them sends."""
 
     hosts: list[int]
     duty: float
 
 
-def other_groups(setting: Setting, seed: int) -> list[Group]:
+def other_groups(setting: NovaSetting, seed: int) -> list[VmGroup]:
     """The other groups of a run."""
     draw = random.Random(seed)
     if setting.room:
@@ -104,12 +104,12 @@ def other_groups(setting: Setting, seed: int) -> list[Group]:
         held = draw.sample(range(LEAVES * HOSTS), GROUPS * MEMBERS)
     draw.shuffle(held)
     return [
-        Group(sorted(held[first : first + MEMBERS]), draw.uniform(0, DUTY))
+        VmGroup(sorted(held[first : first + MEMBERS]), draw.uniform(0, DUTY))
         for first in range(0, len(held), MEMBERS)
     ]
 
 
-def placements(setting: Setting, seed: int) -> dict[str, tuple[int, ...]]:
+def placements(setting: NovaSetting, seed: int) -> dict[str, tuple[int, ...]]:
     """The hosts of the 16 VMs in order, by who places them."""
     state = State(setting.machine())
     for group in other_groups(setting, seed):
@@ -140,14 +140,14 @@ def counts(hosts: Sequence[int]) -> list[int]:
     return [sum(leaf(host) == each for host in hosts) for each in range(LEAVES)]
 
 
-def optimum(setting: Setting, seed: int) -> int:
+def optimum(setting: NovaSetting, seed: int) -> int:
     """The least hop-bytes there are, by trying every number of VMs on every leaf."""
     held = counts([host for group in other_groups(setting, seed) for host in group.hosts])
     choices = itertools.product(*(range(min(VMS, HOSTS - taken) + 1) for taken in held))
     return min(hop_bytes(choice) for choice in choices if sum(choice) == VMS)
 
 
-def all_hop_bytes(setting: Setting, seeds: Sequence[int]) -> dict[str, list[int]]:
+def all_hop_bytes(setting: NovaSetting, seeds: Sequence[int]) -> dict[str, list[int]]:
     """Hop-bytes by who places, and the optimum, a value for every seed."""
     found: dict[str, list[int]] = {}
     for seed in seeds:

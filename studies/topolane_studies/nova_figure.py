@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from topolane_studies.nova_study import Times
+    from topolane_studies.nova_study import KernelTimes
 
 OWN = ("times.png", "times.csv")
 SHOWN = ("stock", "ours")
 
 
-def figure(found: Sequence[Times]) -> Figure:
+def figure(found: Sequence[KernelTimes]) -> Figure:
     """Bars of the mean over stock's mean, with the shortest and the longest run."""
     from topolane.report.style import MUTED, series
     from topolane.report.with_matplotlib import figure as blank
@@ -38,7 +38,7 @@ def figure(found: Sequence[Times]) -> Figure:
     return drawn
 
 
-def write(folder: Path, times: Sequence[Times]) -> None:
+def write(folder: Path, times: Sequence[KernelTimes]) -> None:
     """The figure and its points, of the setting as chosen."""
     import polars
     from topolane.report.with_matplotlib import drawing

@@ -19,7 +19,7 @@ from topolane_studies import nova
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topolane_studies.nova import Setting
+    from topolane_studies.nova import NovaSetting
 
 SOURCES = Path(__file__).parent / "native"
 TOOLS = ("smpicc", "smpirun", "g++")
@@ -46,13 +46,13 @@ KERNELS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Run:
+class KernelRun:
     """One run of a kernel, small enough to send to a process."""
 
     programs: Path
     kernel: str
     iterations: int
-    setting: Setting
+    setting: NovaSetting
     seed: int
     hosts: tuple[int, ...]
     """Of every rank."""
@@ -74,7 +74,7 @@ def build(folder: Path) -> Path:
     return folder
 
 
-def platform(run: Run) -> str:
+def platform(run: KernelRun) -> str:
     """The fabric by our routes and capacities, and who else sends, as `native/platform.cpp` reads it."""
     routing = run.setting.machine().routing("d-mod-k")
     groups = [run.hosts, *(group.hosts for group in nova.other_groups(run.setting, run.seed))]
@@ -91,7 +91,7 @@ def platform(run: Run) -> str:
     return "\n".join([*lines, *senders]) + "\n"
 
 
-def background(setting: Setting, seed: int) -> list[str]:
+def background(setting: NovaSetting, seed: int) -> list[str]:
     """A line for every VM of the other groups."""
     if not setting.others:
         return []
@@ -105,12 +105,12 @@ def background(setting: Setting, seed: int) -> list[str]:
     return lines
 
 
-def seconds(run: Run) -> float:
+def seconds(run: KernelRun) -> float:
     """Simulated seconds of the iterations of a run."""
     return float(play(run).split()[-1])
 
 
-def play(run: Run, *options: str) -> str:
+def play(run: KernelRun, *options: str) -> str:
     """What a run prints. Raises ChildProcessError with its complaint if it fails."""
     with tempfile.TemporaryDirectory(prefix="run-", dir=run.programs) as name:
         folder = Path(name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from topolane.sweep import over
 
-from topolane_studies import Row, nova, nova_smpi
+from topolane_studies import PaperRow, nova, nova_smpi
 from topolane_studies.judging import direction
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from topolane_studies import Verdict
-    from topolane_studies.nova import Setting
+    from topolane_studies.nova import NovaSetting
 
 PAPER_MEAN, PAPER_MOST, PAPER_SPREAD, PAPER_SPREAD_OURS = -0.14, -0.40, 0.42, 0.03
 UNCHANGED = 0.05
@@ -33,12 +33,12 @@ SEND_MORE = "they send more bytes or messages than BT for what they compute, so 
 
 
 @dataclasses.dataclass(frozen=True)
-class Times:
+class KernelTimes:
     """Simulated seconds of a kernel by who places, a value for every seed."""
 
     kernel: str
     iterations: int
-    setting: Setting
+    setting: NovaSetting
     seconds: dict[str, list[float]]
 
     def mean(self, who: str) -> float:
@@ -64,7 +64,7 @@ class Times:
 
 def plan(
     programs: Path, kernels: Sequence[str], seeds: Sequence[int], quick: bool
-) -> list[tuple[Setting, str, dict[str, list[nova_smpi.Run]]]]:
+) -> list[tuple[NovaSetting, str, dict[str, list[nova_smpi.KernelRun]]]]:
     """The runs of every (setting, kernel) by who places: all kernels as chosen, BT under every change."""
     wanted = [(nova.CHOSEN, kernel) for kernel in kernels]
     if "bt" in kernels and not quick:
@@ -73,31 +73,35 @@ def plan(
     for setting, kernel in wanted:
         iterations, _ = nova_smpi.KERNELS[kernel]
         count = max(1, iterations // QUICK) if quick else iterations
-        runs: dict[str, list[nova_smpi.Run]] = {}
+        runs: dict[str, list[nova_smpi.KernelRun]] = {}
         for seed in seeds:
             for who, hosts in nova.placements(setting, seed).items():
-                runs.setdefault(who, []).append(nova_smpi.Run(programs, kernel, count, setting, seed, hosts))
+                runs.setdefault(who, []).append(
+                    nova_smpi.KernelRun(programs, kernel, count, setting, seed, hosts)
+                )
         planned.append((setting, kernel, runs))
     return planned
 
 
-def unique(planned: Sequence[tuple[Setting, str, dict[str, list[nova_smpi.Run]]]]) -> list[nova_smpi.Run]:
+def unique(
+    planned: Sequence[tuple[NovaSetting, str, dict[str, list[nova_smpi.KernelRun]]]],
+) -> list[nova_smpi.KernelRun]:
     """Every run once: the same placement with the same other VMs takes the same time."""
     runs = dict.fromkeys(run for _, _, by_who in planned for runs in by_who.values() for run in runs)
     return list(runs)
 
 
 def study(
-    planned: Sequence[tuple[Setting, str, dict[str, list[nova_smpi.Run]]]],
+    planned: Sequence[tuple[NovaSetting, str, dict[str, list[nova_smpi.KernelRun]]]],
     *,
     workers: int | None = None,
     done: Callable[[], None] | None = None,
-) -> list[Times]:
+) -> list[KernelTimes]:
     """The simulated times of all runs."""
     runs = unique(planned)
     taken = dict(zip(runs, over(nova_smpi.seconds, runs, workers=workers, done=done)))
     return [
-        Times(
+        KernelTimes(
             kernel,
             by_who["ours"][0].iterations,
             setting,
@@ -107,7 +111,7 @@ def study(
     ]
 
 
-def rows(times: Sequence[Times], missing: str | None) -> list[Row]:
+def rows(times: Sequence[KernelTimes], missing: str | None) -> list[PaperRow]:
     """The paper's figures next to ours; `missing` says why there are no times."""
     chosen = {each.kernel: each for each in times if each.setting == nova.CHOSEN}
     why = missing or "BT is not among the kernels asked for"
@@ -117,7 +121,7 @@ def rows(times: Sequence[Times], missing: str | None) -> list[Row]:
     return found
 
 
-def direction_rows(bt: Times, others: Sequence[Times]) -> list[Row]:
+def direction_rows(bt: KernelTimes, others: Sequence[KernelTimes]) -> list[PaperRow]:
     """What the paper says of BT, without the figures."""
     mean, most = bt.change("ours"), bt.change_of_most("ours")
     stock, ours = bt.spread("stock"), bt.spread("ours")
@@ -136,21 +140,21 @@ def direction_rows(bt: Times, others: Sequence[Times]) -> list[Row]:
     return found
 
 
-def serial_row() -> Row:
+def serial_row() -> PaperRow:
     """DC and UA."""
     why = "NPB has them for one process only (serial, OpenMP): in one VM they send nothing, wherever it is"
-    return Row("DC and UA unchanged", "2 of the 10", "-", "not measured", why, "none")
+    return PaperRow("DC and UA unchanged", "2 of the 10", "-", "not measured", why, "none")
 
 
-def hop_bytes_row() -> Row:
+def hop_bytes_row() -> PaperRow:
     """All VMs on one switch: pairs, each one switch apart."""
     paper = nova.VMS * (nova.VMS - 1) // 2
     ours = nova.hop_bytes(nova.counts(nova.placements(nova.CHOSEN, 1)["ours"]))
     verdict: Verdict = "agrees" if ours == paper else "differs"
-    return Row("hop-bytes of 16 VMs on one switch", f"{paper}", f"{ours}", verdict, "", "none")
+    return PaperRow("hop-bytes of 16 VMs on one switch", f"{paper}", f"{ours}", verdict, "", "none")
 
 
-def bt_rows(bt: Times | None, missing: str) -> list[Row]:
+def bt_rows(bt: KernelTimes | None, missing: str) -> list[PaperRow]:
     """What placement does to BT."""
     papers = {
         "BT, mean time by ours against stock": PAPER_MEAN,
@@ -161,26 +165,29 @@ def bt_rows(bt: Times | None, missing: str) -> list[Row]:
     within = f"{POINTS * 100:.0f} points"
     if bt is None:
         return [
-            Row(what, f"{paper:.0%}", "", "not measured", missing, within) for what, paper in papers.items()
+            PaperRow(what, f"{paper:.0%}", "", "not measured", missing, within)
+            for what, paper in papers.items()
         ]
     ours = (bt.change("ours"), bt.change_of_most("ours"), bt.spread("stock"), bt.spread("ours"))
     found = []
     for (what, paper), value, why in zip(papers.items(), ours, ("", STEADY, STEADY, OWN)):
         verdict: Verdict = "agrees" if abs(value - paper) <= POINTS else "differs"
         reason = why if verdict == "differs" or why == OWN else ""
-        found.append(Row(what, f"{paper:.0%}", f"{value:.1%}", verdict, reason, within))
+        found.append(PaperRow(what, f"{paper:.0%}", f"{value:.1%}", verdict, reason, within))
     return found
 
 
-def unchanged_row(chosen: dict[str, Times], missing: str | None) -> Row:
+def unchanged_row(chosen: dict[str, KernelTimes], missing: str | None) -> PaperRow:
     """The other kernels."""
     what, paper, tolerance = "kernels other than BT unchanged", "10 of 10", f"mean within {UNCHANGED:.0%}"
     others = [each for kernel, each in chosen.items() if kernel != "bt"]
     if not others:
-        return Row(what, paper, "", "not measured", missing or "no other kernel was asked for", tolerance)
+        return PaperRow(
+            what, paper, "", "not measured", missing or "no other kernel was asked for", tolerance
+        )
     changed = [each for each in others if abs(each.change("ours")) > UNCHANGED]
     ours = f"{len(others) - len(changed)} of {len(others)}"
     if not changed:
-        return Row(what, paper, ours, "agrees", "", tolerance)
+        return PaperRow(what, paper, ours, "agrees", "", tolerance)
     named = ", ".join(f"{each.kernel} {each.change('ours'):+.0%}" for each in changed)
-    return Row(what, paper, ours, "differs", f"{named}: {SEND_MORE}", tolerance)
+    return PaperRow(what, paper, ours, "differs", f"{named}: {SEND_MORE}", tolerance)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from topolane._engine import Machine, Profile, State, rank_k
 
-from topolane_studies import Row
-from topolane_studies.rank_k_tables import ETHERNET, ITERATIONS, TABLES, Measured, Table
+from topolane_studies import PaperRow
+from topolane_studies.rank_k_tables import ETHERNET, ITERATIONS, TABLES, Measured, RankKTable
 
 if TYPE_CHECKING:
     from topolane_studies import Verdict
@@ -51,7 +51,7 @@ ASSUMED = [
 
 
 @dataclasses.dataclass(frozen=True)
-class Node:
+class CalibratedNode:
     """The calibrated inside of a cluster's nodes."""
 
     flow: float
@@ -66,7 +66,7 @@ class Node:
     """Bytes per second of the cable between the switches."""
 
 
-def calibrate(table: Table) -> Node:
+def calibrate(table: RankKTable) -> CalibratedNode:
     """Machine parameters from the smallest rows of the class C table of a cluster.
 
     One message alone: 4x1, where each node sends three quarters of its keys. A copy: 1x4. Memory:
@@ -80,12 +80,12 @@ def calibrate(table: Table) -> Node:
     slower = full.computation / apart.computation
     memory = BYTES_PER_KEY * table.keys * ITERATIONS / full.computation if slower > MEMORY_BOUND else 3e10
     if table.cluster != ETHERNET:
-        return Node(flow, copy, memory, '{ model = "infiniband" }', GIGABIT)
+        return CalibratedNode(flow, copy, memory, '{ model = "infiniband" }', GIGABIT)
     trunk = 4 * per_pair / table.row("16x1").collective
-    return Node(flow, copy, memory, '{ model = "ethernet" }', trunk)
+    return CalibratedNode(flow, copy, memory, '{ model = "ethernet" }', trunk)
 
 
-def imbalance(table: Table) -> float:
+def imbalance(table: RankKTable) -> float:
     """Standard deviation of a process's computation, as a share of it; from the p-p seconds of 4x1."""
     row = table.row("4x1")
     return row.point_to_point / (row.computation * slowest_of(row.processes))
@@ -104,7 +104,7 @@ CALIBRATED = {
 """Rows that a parameter was taken from; of class D only the core-seconds and the imbalance."""
 
 
-def machine(cluster: str, node: Node) -> Machine:
+def machine(cluster: str, node: CalibratedNode) -> Machine:
     """A cluster as a machine."""
     ethernet = cluster == ETHERNET
     interface = GIGABIT if ethernet else 3.2e9
@@ -144,7 +144,7 @@ class Predicted:
     why: str | None
 
 
-def predict(table: Table, node: Node) -> list[Predicted]:
+def predict(table: RankKTable, node: CalibratedNode) -> list[Predicted]:
     """Every row of a table; an empty machine, nodes in order, links by max-min fairness."""
     fabric = machine(table.cluster, node)
     routing = fabric.routing("d-mod-k")
@@ -167,32 +167,32 @@ def predict(table: Table, node: Node) -> list[Predicted]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Study:
+class RankKStudy:
     """All tables predicted."""
 
-    nodes: dict[str, Node]
-    predicted: dict[Table, list[Predicted]]
+    nodes: dict[str, CalibratedNode]
+    predicted: dict[RankKTable, list[Predicted]]
 
-    def chosen(self, table: Table, processes: int) -> Measured:
+    def chosen(self, table: RankKTable, processes: int) -> Measured:
         """The measured row that is predicted to be the shortest."""
         of_size = [p for p in self.predicted[table] if p.row.processes == processes]
         return min(of_size, key=lambda p: p.total).row
 
-    def fits(self, table: Table, row: Measured) -> bool:
+    def fits(self, table: RankKTable, row: Measured) -> bool:
         """Whether our model lets a row run."""
         return any(p.row == row and p.refusal is None for p in self.predicted[table])
 
 
-def study(change: dict[str, float | str] | None = None) -> Study:
-    """Calibrates both clusters and predicts the three tables; `change` replaces parameters of Node."""
+def study(change: dict[str, float | str] | None = None) -> RankKStudy:
+    """Calibrates both clusters and predicts the three tables; `change` replaces parameters of `CalibratedNode`."""
     nodes = {table.cluster: calibrate(table) for table in TABLES if table.name == "C"}
     if change:
         # A mapping of field names; dataclasses checks them.
         nodes = {name: dataclasses.replace(node, **change) for name, node in nodes.items()}  # type: ignore[arg-type]
-    return Study(nodes, {table: predict(table, nodes[table.cluster]) for table in TABLES})
+    return RankKStudy(nodes, {table: predict(table, nodes[table.cluster]) for table in TABLES})
 
 
-def cells(study: Study) -> list[tuple[Table, Predicted, list[Row]]]:
+def cells(study: RankKStudy) -> list[tuple[RankKTable, Predicted, list[PaperRow]]]:
     """Each row of the paper with ours: total, collective, point-to-point."""
     found = []
     for table, predicted in study.predicted.items():
@@ -202,7 +202,7 @@ def cells(study: Study) -> list[tuple[Table, Predicted, list[Row]]]:
     return found
 
 
-def cell(table: Table, p: Predicted, name: str) -> Row:
+def cell(table: RankKTable, p: Predicted, name: str) -> PaperRow:
     """One figure of a row."""
     paper, ours = getattr(p.row, name), getattr(p, name)
     what = f"{name.replace('_', '-')}, {table.cluster} class {table.name}, {p.row.shape} (s)"
@@ -210,13 +210,15 @@ def cell(table: Table, p: Predicted, name: str) -> Row:
     if p.refusal is not None:
         exhausted = p.refusal == "memory" and p.row.total > 1000
         verdict: Verdict = "agrees" if exhausted else "differs"
-        return Row(what, f"{paper:,.2f}", f"refused: {p.refusal}", verdict, p.why or "", "memory exhausted")
+        return PaperRow(
+            what, f"{paper:,.2f}", f"refused: {p.refusal}", verdict, p.why or "", "memory exhausted"
+        )
     near = abs(ours - paper) <= TOLERANCE * paper
     why = "" if near else table.why(p.row) if name != "point_to_point" else WAITING
     gave = {"4x1"} if name == "point_to_point" else CALIBRATED[table.cluster, table.name]
     if near and p.row.shape in gave:
         why = "calibrated on this row"
-    return Row(what, f"{paper:,.2f}", f"{ours:,.2f}", "agrees" if near else "differs", why, tolerance)
+    return PaperRow(what, f"{paper:,.2f}", f"{ours:,.2f}", "agrees" if near else "differs", why, tolerance)
 
 
 WAITING = "p-p: they wait longer than computing unequally as 4x1 does explains"

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topolane_studies import Row
+from topolane_studies import PaperRow
 from topolane_studies.judging import rank
-from topolane_studies.rank_k import CALIBRATED, GIGABIT, Study, study
+from topolane_studies.rank_k import CALIBRATED, GIGABIT, RankKStudy, study
 from topolane_studies.rank_k_tables import TABLES
 
 if TYPE_CHECKING:
-    from topolane_studies.rank_k_tables import Measured, Table
+    from topolane_studies.rank_k_tables import Measured, RankKTable
 
 
-def fixed(found: Study, k: int, *, within_memory: bool) -> float:
+def fixed(found: RankKStudy, k: int, *, within_memory: bool) -> float:
     """Measured seconds in all where k is always taken: the next measured k where there is none."""
     total = 0.0
     for table in TABLES:
@@ -27,7 +27,7 @@ def fixed(found: Study, k: int, *, within_memory: bool) -> float:
     return total
 
 
-def choices(found: Study) -> list[tuple[Table, int, Measured, Measured]]:
+def choices(found: RankKStudy) -> list[tuple[RankKTable, int, Measured, Measured]]:
     """For every table and P: the chosen and the truly best row."""
     return [
         (table, processes, found.chosen(table, processes), table.best(processes))
@@ -36,12 +36,12 @@ def choices(found: Study) -> list[tuple[Table, int, Measured, Measured]]:
     ]
 
 
-def cost(found: Study) -> float:
+def cost(found: RankKStudy) -> float:
     """Measured seconds of the rows that are chosen."""
     return sum(chosen.total for _, _, chosen, _ in choices(found))
 
 
-def orders(found: Study) -> list[Row]:
+def orders(found: RankKStudy) -> list[PaperRow]:
     """For every table, whether the rows of each P stand in the measured order, by the three figures."""
     lines = []
     for table in TABLES:
@@ -62,7 +62,7 @@ def orders(found: Study) -> list[Row]:
     return lines
 
 
-def rows(found: Study) -> list[Row]:
+def rows(found: RankKStudy) -> list[PaperRow]:
     """How good the choices are."""
     made = choices(found)
     right = [chosen == best for _, _, chosen, best in made]
@@ -78,7 +78,7 @@ def rows(found: Study) -> list[Row]:
     ours = cost(found)
     least = sum(best.total for _, _, _, best in made)
     lines = [
-        Row(
+        PaperRow(
             "chosen k is the truly best",
             f"{len(made)}",
             f"{sum(right)}",
@@ -86,7 +86,7 @@ def rows(found: Study) -> list[Row]:
             f"{sum(held_out)} of the {len(held_out)} of which no row gave a parameter",
             "all",
         ),
-        Row(
+        PaperRow(
             "measured seconds of the choices",
             f"{least:,.2f} at best",
             f"{ours:,.2f}",
@@ -101,7 +101,7 @@ def rows(found: Study) -> list[Row]:
             k = min(ks, key=lambda k: fixed(found, k, within_memory=within))
             theirs = fixed(found, k, within_memory=within)
             lines.append(
-                Row(
+                PaperRow(
                     f"against {name}, {'kept off full memory' if within else 'as it is'} (s)",
                     f"{theirs:,.2f} (k = {k})",
                     f"{ours:,.2f}",

@@ -42,7 +42,7 @@ class Measured:
 
 
 @dataclasses.dataclass(frozen=True)
-class Table:
+class RankKTable:
     """One table: a cluster and a class."""
 
     cluster: str
@@ -73,8 +73,8 @@ class Table:
         return "not known"
 
 
-def _table(cluster: str, name: str, keys: int, *rows: tuple[str, float, float, float]) -> Table:
-    return Table(cluster, name, keys, tuple(Measured(*row) for row in rows))
+def _table(cluster: str, name: str, keys: int, *rows: tuple[str, float, float, float]) -> RankKTable:
+    return RankKTable(cluster, name, keys, tuple(Measured(*row) for row in rows))
 
 
 TABLES = (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from topolane.sources import Shape
 from topolane.sweep import Task, over
 
-from topolane_studies import Row
+from topolane_studies import PaperRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -135,7 +135,7 @@ def nodes_each_hour(jobs: DataFrame) -> list[int]:
     return asked
 
 
-class Results:
+class Sc18Results:
     """The measures of all runs, by pair and column, one per seed."""
 
     def __init__(self, runs: dict[tuple[str, str], list[dict[str, Any]]]) -> None:
@@ -189,7 +189,7 @@ def study(
     workers: int | None = None,
     done: Callable[..., None] | None = None,
     kept: Kept | None = None,
-) -> Results:
+) -> Sc18Results:
     """Runs the eight workload-machine pairs, oblivious, aware and under five speed-ups."""
     planned = tasks(seeds)
     runs_of = [task for _, _, task in planned]
@@ -197,15 +197,15 @@ def study(
     runs: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for (pair, column, _), measured in zip(planned, measures):
         runs.setdefault((pair.name, column), []).append(measured)
-    return Results(runs)
+    return Sc18Results(runs)
 
 
-def mean_waits(results: Results, pair: Pair) -> list[float]:
+def mean_waits(results: Sc18Results, pair: Pair) -> list[float]:
     """Mean wait in hours in every column."""
     return [statistics.mean(results.values(pair, column, "mean_wait", HOUR)) for column in COLUMNS]
 
 
-def rows(results: Results) -> list[Row]:
+def rows(results: Sc18Results) -> list[PaperRow]:
     """The paper's figures next to ours."""
     return [
         *wait_table(results),
@@ -222,7 +222,7 @@ def spread(values: Sequence[float], form: str) -> str:
     return f"{statistics.mean(values):{form}} ({min(values):{form}} to {max(values):{form}})"
 
 
-def wait_table(results: Results) -> list[Row]:
+def wait_table(results: Sc18Results) -> list[PaperRow]:
     """Mean wait in hours, cell by cell."""
     table = []
     for pair in PAIRS:
@@ -236,7 +236,7 @@ def wait_table(results: Results) -> list[Row]:
             elif not near:
                 why += "; a light month's wait hangs on when its wide jobs meet, which only the log knows"
             table.append(
-                Row(
+                PaperRow(
                     f"mean wait, {pair.name}, {column} (h)",
                     f"{paper:,.2f}",
                     spread(ours, ",.2f"),
@@ -248,7 +248,7 @@ def wait_table(results: Results) -> list[Row]:
     return table
 
 
-def wait_ratios(results: Results) -> list[Row]:
+def wait_ratios(results: Sc18Results) -> list[PaperRow]:
     """Under overload: waits relative to oblivious, of means over jobs as in the paper.
 
     A lower ratio is no gain here: the mean falls because narrow jobs pass the blocked wide ones.
@@ -260,7 +260,7 @@ def wait_ratios(results: Results) -> list[Row]:
             ours = results.against_oblivious(pair, column, "mean_wait")
             by_work = statistics.mean(results.against_oblivious(pair, column, "mean_wait_by_work"))
             table.append(
-                Row(
+                PaperRow(
                     f"mean wait / oblivious, {pair.name}, {column}",
                     f"{paper:.2f}",
                     spread(ours, ".2f"),
@@ -284,13 +284,13 @@ SIZE_WHY = {
 }
 
 
-def waits_by_size(results: Results) -> list[Row]:
+def waits_by_size(results: Sc18Results) -> list[PaperRow]:
     """August on Cab: jobs of 65-256 nodes."""
     table = []
     for column, minutes in ((OBLIVIOUS, 10.0), (AWARE, 480.0), ("20 %", 30.0)):
         ours = results.values(PAIRS[0], column, "wait_65_256", 60.0)
         table.append(
-            Row(
+            PaperRow(
                 f"wait of 65-256 nodes, Aug Cab, {column} (min)",
                 f"about {minutes:,.0f}",
                 spread(ours, ",.0f"),
@@ -302,7 +302,7 @@ def waits_by_size(results: Results) -> list[Row]:
     return table
 
 
-def added_waits(results: Results) -> list[Row]:
+def added_waits(results: Sc18Results) -> list[PaperRow]:
     """What isolation adds to the mean wait over jobs."""
     table = []
     for pair, paper in ((PAIRS[0], 0.75), (PAIRS[-1], 38.0)):
@@ -318,7 +318,7 @@ def added_waits(results: Results) -> list[Row]:
         ours = added["mean_wait"]
         near = abs(statistics.mean(ours) - paper) <= max(WAIT_SHARE * paper, WAIT_HOURS)
         table.append(
-            Row(
+            PaperRow(
                 f"wait added by isolation, {pair.name} (h)",
                 f"{paper:g}",
                 spread(ours, ",.2f"),
@@ -331,7 +331,7 @@ def added_waits(results: Results) -> list[Row]:
     return table
 
 
-def machine_use(results: Results) -> list[Row]:
+def machine_use(results: Sc18Results) -> list[PaperRow]:
     """Under overload: utilisation lost and makespan gained against oblivious. Elsewhere both stay."""
     table = []
     for pair in (pair for pair in PAIRS if not pair.overloaded):
@@ -357,12 +357,12 @@ def machine_use(results: Results) -> list[Row]:
 
 def change_row(
     what: str, paper: float, ours: Sequence[float], *, more_is_better: bool = False, up_to: bool = False
-) -> Row:
+) -> PaperRow:
     """A change in per cent against oblivious."""
     mean = statistics.mean(ours)
     better = mean > paper if more_is_better else mean < paper
     near = abs(mean - paper) <= POINTS or (up_to and 0 <= mean <= paper)
-    return Row(
+    return PaperRow(
         what,
         f"{'up to ' if up_to else 'about '}{paper:+.0f}",
         spread(ours, "+.1f"),
@@ -372,12 +372,12 @@ def change_row(
     )
 
 
-def hops(results: Results) -> list[Row]:
+def hops(results: Sc18Results) -> list[PaperRow]:
     """APH of the aware allocation."""
     highest = [run["highest_aph_under_128"] for pair in PAIRS for run in results.runs[pair.name, AWARE]]
     over_least = [run["aph_over_least"] for pair in PAIRS for run in results.runs[pair.name, AWARE]]
     return [
-        Row(
+        PaperRow(
             "highest APH of jobs under 128 nodes, aware",
             "under 2",
             f"{max(highest):.3f}",
@@ -385,7 +385,7 @@ def hops(results: Results) -> list[Row]:
             "isolation keeps a job that fits in a pod inside one",
             "under 2",
         ),
-        Row(
+        PaperRow(
             "APH over the least possible, 19 to 324 nodes, aware",
             "near",
             spread(over_least, ".3f"),
@@ -393,7 +393,7 @@ def hops(results: Results) -> list[Row]:
             "sum over jobs of APH over sum of the least",
             f"at most {NEAR}",
         ),
-        Row(
+        PaperRow(
             "APH of recorded placements",
             "far above the least",
             "-",

@@ -11,15 +11,15 @@ from topolane_studies.judging import direction
 from topolane_studies.sc18 import AWARE, CLASSES, OBLIVIOUS
 
 if TYPE_CHECKING:
-    from topolane_studies import Row
-    from topolane_studies.sc18 import Pair, Results
+    from topolane_studies import PaperRow
+    from topolane_studies.sc18 import Pair, Sc18Results
 
 FAR = 2.0
 """An APH is far above the least if it is at least this many times as much."""
 SMALL, POD, WIDE = CLASSES
 
 
-def lines(results: Results) -> list[list[str]]:
+def lines(results: Sc18Results) -> list[list[str]]:
     """Of every pair and class of sizes: APH oblivious, aware, and the least possible; jobs of more than a node."""
     found = []
     for pair in sc18.PAIRS:
@@ -31,22 +31,22 @@ def lines(results: Results) -> list[list[str]]:
     return found
 
 
-def over_least(results: Results, pair: Pair, column: str, size: str) -> float:
+def over_least(results: Sc18Results, pair: Pair, column: str, size: str) -> float:
     """APH over the least possible, of sums over the jobs of a size."""
     return results.per_job(pair, column, "aph", [size]) / results.per_job(pair, column, "least", [size])
 
 
-def mean_aph(results: Results, pair: Pair, column: str) -> float:
+def mean_aph(results: Sc18Results, pair: Pair, column: str) -> float:
     """APH of the mean job of more than one node."""
     return results.per_job(pair, column, "aph", list(CLASSES))
 
 
-def rows(results: Results) -> list[Row]:
+def rows(results: Sc18Results) -> list[PaperRow]:
     """The paper's claims about APH that name no figure."""
     return [far_above(results), *lower_aware(results), *wider_than_a_pod(results), *larger_machine(results)]
 
 
-def far_above(results: Results) -> Row:
+def far_above(results: Sc18Results) -> PaperRow:
     """What an oblivious policy does to jobs that a pod could hold."""
     ratios = [over_least(results, pair, OBLIVIOUS, POD) for pair in sc18.PAIRS]
     shown = f"{statistics.mean(ratios):.2f} times ({min(ratios):.2f} to {max(ratios):.2f})"
@@ -56,7 +56,7 @@ def far_above(results: Results) -> Row:
     )
 
 
-def lower_aware(results: Results) -> list[Row]:
+def lower_aware(results: Sc18Results) -> list[PaperRow]:
     """Aware against oblivious, all jobs of more than one node."""
     found = []
     for pair in sc18.PAIRS:
@@ -66,7 +66,7 @@ def lower_aware(results: Results) -> list[Row]:
     return found
 
 
-def wider_than_a_pod(results: Results) -> list[Row]:
+def wider_than_a_pod(results: Sc18Results) -> list[PaperRow]:
     """Jobs of over 324 nodes span pods; the paper calls the aware ones near the least only up to 324."""
     found = []
     for pair in sc18.PAIRS:
@@ -89,7 +89,7 @@ def wider_than_a_pod(results: Results) -> list[Row]:
     return found
 
 
-def larger_machine(results: Results) -> list[Row]:
+def larger_machine(results: Sc18Results) -> list[PaperRow]:
     """The same months on Cab and on Pinot, which has twice the pods."""
     by_name = {pair.name: pair for pair in sc18.PAIRS}
     found = []

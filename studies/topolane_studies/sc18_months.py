@@ -5,12 +5,12 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING
 
-from topolane_studies import Row, sc18
+from topolane_studies import PaperRow, sc18
 from topolane_studies.judging import direction
 from topolane_studies.sc18 import BINS, HOUR, OBLIVIOUS
 
 if TYPE_CHECKING:
-    from topolane_studies.sc18 import Pair, Results
+    from topolane_studies.sc18 import Pair, Sc18Results
 
 NARROW, NARROW_POINTS = 87.0, 2.0
 """Per cent of September's jobs under 18 nodes, and the points within which ours agree."""
@@ -23,23 +23,23 @@ def months() -> list[Pair]:
     return [pair for pair in sc18.PAIRS if pair.nodes_x == 1]
 
 
-def asked(results: Results, pair: Pair) -> list[list[int]]:
+def asked(results: Sc18Results, pair: Pair) -> list[list[int]]:
     """Nodes requested each hour, of every seed."""
     return [run["nodes_each_hour"] for run in results.runs[pair.name, OBLIVIOUS]]
 
 
-def mean_asked(results: Results, pair: Pair) -> float:
+def mean_asked(results: Sc18Results, pair: Pair) -> float:
     """Nodes requested an hour, in the mean over hours and seeds."""
     return statistics.mean(statistics.mean(hours) for hours in asked(results, pair))
 
 
-def shares(results: Results, pair: Pair) -> list[float]:
+def shares(results: Sc18Results, pair: Pair) -> list[float]:
     """Per cent of the jobs in each of BINS, over all seeds."""
     counts = [sum(run[f"wait {size}"][0] for run in results.runs[pair.name, OBLIVIOUS]) for size in BINS]
     return [100 * count / sum(counts) for count in counts]
 
 
-def lines(results: Results) -> list[list[str]]:
+def lines(results: Sc18Results) -> list[list[str]]:
     """Of every month: histogram of the sizes, and the nodes requested an hour."""
     found = []
     for pair in months():
@@ -56,7 +56,7 @@ def lines(results: Results) -> list[list[str]]:
     return found
 
 
-def rows(results: Results) -> list[Row]:
+def rows(results: Sc18Results) -> list[PaperRow]:
     """What the paper says of its logs. The months were made from the first three, so these only check them."""
     made = "the months were made from this figure"
     found = []
@@ -65,7 +65,7 @@ def rows(results: Results) -> list[Row]:
         near = abs(under - NARROW) <= NARROW_POINTS
         points = f"{NARROW_POINTS:g} points"
         found.append(
-            Row(
+            PaperRow(
                 "jobs under 18 nodes, Sep (%)",
                 f"{NARROW:g}",
                 f"{under:.1f}",
@@ -79,7 +79,7 @@ def rows(results: Results) -> list[Row]:
         longest = max(results.values(pair, OBLIVIOUS, "longest", HOUR))
         within = widest <= WIDEST and longest <= LONGEST
         found.append(
-            Row(
+            PaperRow(
                 f"widest and longest job, {pair.name}",
                 f"at most {WIDEST} nodes, {LONGEST:g} h",
                 f"{widest:.0f} nodes, {longest:.1f} h",

@@ -19,7 +19,7 @@ from topolane._engine import Refusal, State, Traffic
 from topolane.sources import machine
 from topolane.sweep import over
 
-from topolane_studies import Row
+from topolane_studies import PaperRow
 from topolane_studies.judging import direction, rank
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ TOLERANCE = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
-class Study:
+class Sc18Study:
     """One column of the paper: jobs of `smallest` to `largest` nodes on a machine, and the mean speed-ups."""
 
     name: str
@@ -61,7 +61,7 @@ def _paper(*values: float) -> dict[str, float]:
 
 
 STUDIES = (
-    Study(
+    Sc18Study(
         "10,648 nodes, jobs of 512-4,096",
         "sc18-network",
         512,
@@ -70,18 +70,18 @@ STUDIES = (
         _paper(1.58, 1.68, 1.06, 1.14, 1.36),
         1.5,
     ),
-    Study("Cab, jobs of 4-512", "cab", 4, 512, 3, _paper(1.26, 1.14, 1.10, 1.55, 1.30), 1.4),
-    Study("Cab, jobs of 4-128", "cab", 4, 128, 3, _paper(1.32, 1.29, 1.08, 1.74, 1.35)),
+    Sc18Study("Cab, jobs of 4-512", "cab", 4, 512, 3, _paper(1.26, 1.14, 1.10, 1.55, 1.30), 1.4),
+    Sc18Study("Cab, jobs of 4-128", "cab", 4, 128, 3, _paper(1.32, 1.29, 1.08, 1.74, 1.35)),
 )
 COMMUNICATION, PAPER_MEAN, PAPER_MOST = 0.3, 1.08, 1.31
 """Jobs of 4-128 nodes on Cab that communicate about this share of their time: mean and most."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Case:
+class StudyCase:
     """One workload of one study."""
 
-    study: Study
+    study: Sc18Study
     seed: int
 
 
@@ -94,7 +94,7 @@ class Speedups:
     of: dict[tuple[str, str, str], list[float]]
 
 
-def workload(case: Case) -> list[tuple[str, int, list[int]]]:
+def workload(case: StudyCase) -> list[tuple[str, int, list[int]]]:
     """Jobs that fill the machine isolated: pattern, nodes, and the isolated placement.
 
     Sizes are drawn evenly on a logarithmic scale; one that no longer fits is drawn again, 20 times
@@ -117,7 +117,7 @@ def workload(case: Case) -> list[tuple[str, int, list[int]]]:
     return jobs
 
 
-def churned(case: Case, sizes: Sequence[int]) -> list[list[int]]:
+def churned(case: StudyCase, sizes: Sequence[int]) -> list[list[int]]:
     """First fit on a machine in use: jobs of the same sizes come and go at random, then these come."""
     draw = np.random.default_rng(case.seed + 1_000_000)
     nodes = machine(case.study.machine).nodes
@@ -142,7 +142,7 @@ def churned(case: Case, sizes: Sequence[int]) -> list[list[int]]:
     return placements
 
 
-def measure(case: Case) -> Speedups:
+def measure(case: StudyCase) -> Speedups:
     """The speed-ups of one case."""
     jobs = workload(case)
     fabric = machine(case.study.machine)
@@ -167,9 +167,9 @@ def measure(case: Case) -> Speedups:
     return Speedups([name for name, _, _ in jobs], sizes, found)
 
 
-def cases(workloads: int) -> list[Case]:
+def cases(workloads: int) -> list[StudyCase]:
     """All cases of the study."""
-    return [Case(study, seed) for study in STUDIES for seed in range(1, workloads + 1)]
+    return [StudyCase(study, seed) for study in STUDIES for seed in range(1, workloads + 1)]
 
 
 def study(
@@ -207,7 +207,7 @@ WHY = {
 }
 
 
-def rows(found: dict[str, list[Speedups]]) -> list[Row]:
+def rows(found: dict[str, list[Speedups]]) -> list[PaperRow]:
     """Every figure of the paper next to ours, judged under `JUDGED`; the other settings in `why`."""
     out = []
     for each in STUDIES:
@@ -222,7 +222,7 @@ def rows(found: dict[str, list[Speedups]]) -> list[Row]:
                 if (values := speedups_of([one], JUDGED, pattern))
             ]
             out.append(
-                Row(
+                PaperRow(
                     f"{each.name}: {pattern}",
                     f"{paper:.2f}",
                     f"{ours:.2f} ({min(by_workload):.2f}-{max(by_workload):.2f})",
@@ -238,7 +238,7 @@ def rows(found: dict[str, list[Speedups]]) -> list[Row]:
     ]
 
 
-def unvalued_rows(study: Study, speedups: Sequence[Speedups]) -> list[Row]:
+def unvalued_rows(study: Sc18Study, speedups: Sequence[Speedups]) -> list[PaperRow]:
     """The greatest speed-up, the order of the patterns, and the pairs that lose."""
     means = {pattern: statistics.fmean(speedups_of(speedups, JUDGED, pattern)) for pattern in study.paper}
     pairs = speedups_of(speedups, JUDGED, "pairs")
@@ -266,7 +266,7 @@ def unvalued_rows(study: Study, speedups: Sequence[Speedups]) -> list[Row]:
     if study.greatest is not None:
         ours = max(statistics.fmean(speedups_of([one], JUDGED, "all")) for one in speedups)
         found.append(
-            Row(
+            PaperRow(
                 f"{study.name}: greatest speed-up of a workload",
                 f"{study.greatest:.1f}",
                 f"{ours:.2f}",
@@ -278,7 +278,7 @@ def unvalued_rows(study: Study, speedups: Sequence[Speedups]) -> list[Row]:
     return found
 
 
-def communication_rows(speedups: Sequence[Speedups]) -> list[Row]:
+def communication_rows(speedups: Sequence[Speedups]) -> list[PaperRow]:
     """The case of jobs that communicate part of their time, phases independent of each other."""
     share = COMMUNICATION
     whole = speedups_of(speedups, JUDGED, "all")
@@ -288,7 +288,7 @@ def communication_rows(speedups: Sequence[Speedups]) -> list[Row]:
     mean, most = statistics.fmean(values), max(values)
     within = f"within {TOLERANCE:.0%}"
     return [
-        Row(
+        PaperRow(
             "Cab, jobs of 4-128, 30 % communication: mean",
             f"{PAPER_MEAN}",
             f"{mean:.2f}",
@@ -296,7 +296,7 @@ def communication_rows(speedups: Sequence[Speedups]) -> list[Row]:
             why,
             within,
         ),
-        Row(
+        PaperRow(
             "Cab, jobs of 4-128, 30 % communication: most",
             f"{PAPER_MOST}",
             f"{most:.2f}",

@@ -6,12 +6,12 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from topolane_studies import Row, sc18
+from topolane_studies import PaperRow, sc18
 from topolane_studies.judging import direction, rank
 from topolane_studies.sc18 import AWARE, BINS, COLUMNS, HOUR, OBLIVIOUS, V1, V2
 
 if TYPE_CHECKING:
-    from topolane_studies.sc18 import Pair, Results
+    from topolane_studies.sc18 import Pair, Sc18Results
 
 PAYS = 10.0
 """Per cent of speed-up above which isolation pays, as we read the paper."""
@@ -21,7 +21,7 @@ SPEEDUPS = {AWARE: 0.0, "5 %": 5.0, "10 %": 10.0, "20 %": 20.0}
 WIDE = "65-256"
 
 
-def lines(results: Results) -> list[list[str]]:
+def lines(results: Sc18Results) -> list[list[str]]:
     """Of every pair and column the mean wait in hours by size of the jobs."""
     found = []
     for pair in sc18.PAIRS:
@@ -33,7 +33,7 @@ def lines(results: Results) -> list[list[str]]:
     return found
 
 
-def rows(results: Results) -> list[Row]:
+def rows(results: Sc18Results) -> list[PaperRow]:
     """Directions, ranks, and the break-even of wait and run together."""
     return [
         *(row for pair in sc18.PAIRS for row in (order(results, pair), falling(results, pair))),
@@ -44,13 +44,13 @@ def rows(results: Results) -> list[Row]:
     ]
 
 
-def order(results: Results, pair: Pair) -> Row:
+def order(results: Sc18Results, pair: Pair) -> PaperRow:
     """Of the four columns that the paper prints."""
     ours = {column: results.mean(pair, column, "mean_wait") for column in pair.waits}
     return rank(f"order of mean waits, {pair.name}", [(pair.waits, ours)])
 
 
-def falling(results: Results, pair: Pair) -> Row:
+def falling(results: Sc18Results, pair: Pair) -> PaperRow:
     """More speed-up, shorter waits: the columns of 5, 10 and 20 %."""
     waits = [results.mean(pair, column, "mean_wait", HOUR) for column in SPEEDUPS]
     return direction(
@@ -61,7 +61,7 @@ def falling(results: Results, pair: Pair) -> Row:
     )
 
 
-def between_pairs(results: Results) -> list[Row]:
+def between_pairs(results: Sc18Results) -> list[PaperRow]:
     """The order of the months and machines in each column."""
     found = []
     for column in (OBLIVIOUS, AWARE, V1, V2):
@@ -71,7 +71,7 @@ def between_pairs(results: Results) -> list[Row]:
     return found
 
 
-def whose(results: Results, pair: Pair) -> list[Row]:
+def whose(results: Sc18Results, pair: Pair) -> list[PaperRow]:
     """Wide jobs pay for isolation, and a speed-up of 20 % gives them most of it back (the paper: August on Cab)."""
     waits = {
         column: results.per_job(pair, column, "wait", [WIDE]) / HOUR for column in (OBLIVIOUS, AWARE, "20 %")
@@ -114,20 +114,20 @@ def break_even(ratios: dict[str, float]) -> float:
     return math.inf
 
 
-def ratios(results: Results, pair: Pair, key: str) -> dict[str, float]:
+def ratios(results: Sc18Results, pair: Pair, key: str) -> dict[str, float]:
     """A measure over oblivious', both in the mean over the seeds."""
     base = results.mean(pair, OBLIVIOUS, key)
     return {column: results.mean(pair, column, key) / base for column in SPEEDUPS}
 
 
-def pays(results: Results, pair: Pair) -> list[Row]:
+def pays(results: Sc18Results, pair: Pair) -> list[PaperRow]:
     """Wait and run together: not yet at 5 %, at 20 % surely, from about 10 % on."""
     mean, work = (ratios(results, pair, key) for key in ("mean_turnaround", "turnaround_by_work"))
     even = break_even(mean)
     near = abs(even - PAYS) <= PAYS_POINTS
     by_work = f"weighted by node-seconds {percent(break_even(work))}"
     return [
-        Row(
+        PaperRow(
             f"speed-up from which isolation pays, {pair.name}",
             f"about {PAYS:g} %",
             percent(even),
@@ -153,9 +153,9 @@ def percent(speedup: float) -> str:
     return "above 20 %" if math.isinf(speedup) else f"{speedup:.1f} %"
 
 
-def by_priority() -> Row:
+def by_priority() -> PaperRow:
     """The other order of the queue."""
-    return Row(
+    return PaperRow(
         "waits where the queue is ordered by user priority and usage",
         "studied",
         "-",

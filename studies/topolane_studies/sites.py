@@ -65,7 +65,7 @@ class Wan:
 
 
 @dataclasses.dataclass(frozen=True)
-class Job:
+class SitesProgram:
     """A program."""
 
     kernel: str
@@ -86,11 +86,11 @@ class Job:
 
 
 @dataclasses.dataclass(frozen=True)
-class Run:
+class SmpiRun:
     """Programs side by side under SMPI; small enough to send to a process."""
 
     programs: Path
-    jobs: tuple[Job, ...]
+    jobs: tuple[SitesProgram, ...]
     sites: tuple[int, ...]
     """Of every rank of every program, one program after another."""
     wan: Wan | None = None
@@ -107,14 +107,14 @@ def halves(ranks: int) -> tuple[int, ...]:
     return (0,) * (ranks // 2) + (1,) * (ranks - ranks // 2)
 
 
-def alone(programs: Path, job: Job, speed: float = SPEED) -> Run:
+def alone(programs: Path, job: SitesProgram, speed: float = SPEED) -> SmpiRun:
     """A program on one site."""
-    return Run(programs, (job,), (0,) * job.ranks, speed=speed)
+    return SmpiRun(programs, (job,), (0,) * job.ranks, speed=speed)
 
 
-def spread(programs: Path, job: Job, wan: Wan, speed: float = SPEED) -> Run:
+def spread(programs: Path, job: SitesProgram, wan: Wan, speed: float = SPEED) -> SmpiRun:
     """A program in two halves."""
-    return Run(programs, (job,), halves(job.ranks), wan, speed)
+    return SmpiRun(programs, (job,), halves(job.ranks), wan, speed)
 
 
 def sized(kernel: str, ranks: int) -> int:
@@ -122,6 +122,6 @@ def sized(kernel: str, ranks: int) -> int:
     return 36 if kernel == "bt" and ranks == 32 else ranks
 
 
-def unique(runs: Iterable[Run]) -> list[Run]:
+def unique(runs: Iterable[SmpiRun]) -> list[SmpiRun]:
     """Every run once."""
     return list(dict.fromkeys(runs))

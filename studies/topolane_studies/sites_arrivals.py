@@ -12,16 +12,16 @@ import random
 import statistics
 from typing import TYPE_CHECKING
 
-from topolane_studies import Row, sites, sites_jobs
-from topolane_studies.sites import Job, Wan
-from topolane_studies.sites_cloud import HOSTS, SITES, TWO, Layout, Program
+from topolane_studies import PaperRow, sites, sites_jobs
+from topolane_studies.sites import SitesProgram, Wan
+from topolane_studies.sites_cloud import HOSTS, SITES, TWO, KnownProgram, SitesLayout
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from topolane_studies.sites import Run
-    from topolane_studies.sites_loss import Times
+    from topolane_studies.sites import SmpiRun
+    from topolane_studies.sites_loss import IterationTimes
 
 POLICIES = {
     "as placed": ("stay", False),
@@ -39,10 +39,10 @@ JOBS, SEEDS = 150, 5
 
 
 @dataclasses.dataclass(frozen=True)
-class Arrival:
+class ProgramArrival:
     """A program to come."""
 
-    program: Program
+    program: KnownProgram
     at: float
     length: float
     """Times that it runs its benchmark."""
@@ -54,26 +54,26 @@ class Arrival:
 
 
 @dataclasses.dataclass(frozen=True)
-class Scenario:
+class ArrivalsScenario:
     """One policy and one seed; small enough to send to a process."""
 
     who: str
     """One of POLICIES, or a policy of the engine."""
     seed: int
-    known: tuple[Program, ...]
+    known: tuple[KnownProgram, ...]
     extra: tuple[float, ...]
     """Of every program, seconds that a second on one site takes longer in halves, with no other program running."""
     jobs: int
     wan: Wan
-    layout: Layout = TWO
+    layout: SitesLayout = TWO
     tick: float = 60.0
     """Seconds after which the manager looks again, where nothing happens."""
-    log: tuple[Arrival, ...] = ()
+    log: tuple[ProgramArrival, ...] = ()
     """What comes, or what the seed draws."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
+class ArrivalsOutcome:
     """What became of all programs."""
 
     who: str
@@ -93,27 +93,29 @@ class Outcome:
     """Of these, those that came back within a quarter of an hour."""
 
 
-def jobs() -> list[Job]:
+def jobs() -> list[SitesProgram]:
     """What comes."""
-    return [Job(kernel, sites.sized(kernel, ranks)) for kernel in sites.KERNELS for ranks in RANKS]
+    return [SitesProgram(kernel, sites.sized(kernel, ranks)) for kernel in sites.KERNELS for ranks in RANKS]
 
 
-def runs(programs: Path) -> list[Run]:
+def runs(programs: Path) -> list[SmpiRun]:
     """What must be known of each."""
     return [run for job in jobs() for run in (sites.alone(programs, job), sites.spread(programs, job, Wan()))]
 
 
-def scenarios(times: Times, quick: bool) -> list[Scenario]:
+def scenarios(times: IterationTimes, quick: bool) -> list[ArrivalsScenario]:
     """All policies and seeds."""
     known = tuple(sites_jobs.known(times, job) for job in jobs())
     extra = tuple(1 / times.speed(job, Wan()) - 1 for job in jobs())
     count, seeds = (40, 1) if quick else (JOBS, SEEDS)
     return [
-        Scenario(who, seed, known, extra, count, Wan()) for who in POLICIES for seed in range(1, seeds + 1)
+        ArrivalsScenario(who, seed, known, extra, count, Wan())
+        for who in POLICIES
+        for seed in range(1, seeds + 1)
     ]
 
 
-def arrivals(scenario: Scenario) -> list[Arrival]:
+def arrivals(scenario: ArrivalsScenario) -> list[ProgramArrival]:
     """Programs, lengths and times drawn by the seed, to the load."""
     draw = random.Random(f"arrivals {scenario.seed}")
     drawn = [
@@ -123,24 +125,24 @@ def arrivals(scenario: Scenario) -> list[Arrival]:
     work = sum(program.job.ranks * program.alone * length for program, length in drawn)
     horizon = work / (SITES * HOSTS * LOAD)
     times = sorted(draw.uniform(0, horizon) for _ in drawn)
-    return [Arrival(program, at, length) for (program, length), at in zip(drawn, times)]
+    return [ProgramArrival(program, at, length) for (program, length), at in zip(drawn, times)]
 
 
-def means(found: Sequence[Outcome], who: str) -> dict[str, float]:
+def means(found: Sequence[ArrivalsOutcome], who: str) -> dict[str, float]:
     """Of all figures, over the seeds."""
     of = [each for each in found if each.who == who]
     names = ("total", "stretch", "slowdown", "moves", "programs_moved", "returned", "flaps")
     return {name: statistics.fmean(getattr(each, name) for each in of) for name in names}
 
 
-def rows(found: Sequence[Outcome]) -> list[Row]:
+def rows(found: Sequence[ArrivalsOutcome]) -> list[PaperRow]:
     """What the paper left open: a manager helps, and does not flap."""
     mean = {who: means(found, who) for who in POLICIES}
     base = mean["as placed"]["stretch"]
     against = [f"{who} {each['stretch'] / base - 1:+.0%}" for who, each in mean.items() if who != "as placed"]
     flaps = {who: sum(each.flaps for each in found if each.who == who) for who in POLICIES}
     return [
-        Row(
+        PaperRow(
             "programs that come and go: length of runs",
             "left open",
             f"{mean['ours']['stretch'] / base - 1:+.0%}",
@@ -148,7 +150,7 @@ def rows(found: Sequence[Outcome]) -> list[Row]:
             f"against as placed: {', '.join(against)}",
             "shorter",
         ),
-        Row(
+        PaperRow(
             "the same: guests that come back within a quarter of an hour",
             "left open",
             f"{flaps['ours']}",

@@ -14,7 +14,7 @@ from topolane_studies import sites
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topolane_studies.sites import Job, Wan
+    from topolane_studies.sites import SitesProgram, Wan
 
 SITES = 2
 RACK = 26
@@ -24,7 +24,7 @@ HOSTS = 2 * RACK
 
 
 @dataclasses.dataclass(frozen=True)
-class Layout:
+class SitesLayout:
     """Sites of one size; hosts are numbered site by site."""
 
     sites: int = SITES
@@ -41,17 +41,17 @@ class Layout:
         return [where.count(site) for site in range(self.sites)]
 
 
-TWO = Layout()
+TWO = SitesLayout()
 """The two sites of the study."""
 GUEST = 2**28
 """Bytes of a guest's memory: several times what a rank of a class C benchmark holds."""
 
 
 @dataclasses.dataclass(frozen=True)
-class Program:
+class KnownProgram:
     """What a manager knows of a program; plain numbers, to be sent to a process."""
 
-    job: Job
+    job: SitesProgram
     step: float
     """Seconds of an iteration on one site."""
     alone: float
@@ -68,7 +68,7 @@ class Program:
 
 
 @functools.cache
-def machine(wan: Wan, layout: Layout = TWO) -> Machine:
+def machine(wan: Wan, layout: SitesLayout = TWO) -> Machine:
     """Sites s0, s1, .., one guest a host."""
     text = f"""name = "sites"
 [node]
@@ -119,7 +119,7 @@ def first_fit(held: Sequence[int], ranks: int) -> list[int]:
 class Standing:
     """A program that runs, or waits to."""
 
-    program: Program
+    program: KnownProgram
     hosts: tuple[int, ...]
     """Of every rank; none where it waits."""
     remaining: float
@@ -131,7 +131,7 @@ class Standing:
 
 
 def asked(
-    policy: str, wan: Wan, standings: Sequence[Standing], layout: Layout = TWO
+    policy: str, wan: Wan, standings: Sequence[Standing], layout: SitesLayout = TWO
 ) -> list[tuple[int, ...]]:
     """Where a policy of the engine wants the programs to be; none for one that does not fit.
 
@@ -160,7 +160,7 @@ def in_order(hosts: Sequence[int], now: Sequence[int]) -> tuple[int, ...]:
     return min(orders, key=lambda order: moved(now, order))
 
 
-def keeping(layout: Layout, hosts: Sequence[int], now: Sequence[int]) -> tuple[int, ...]:
+def keeping(layout: SitesLayout, hosts: Sequence[int], now: Sequence[int]) -> tuple[int, ...]:
     """Hosts by rank: a guest stays on its site as long as there are hosts for it."""
     free = sorted(hosts)
     order: list[int | None] = []
@@ -172,12 +172,12 @@ def keeping(layout: Layout, hosts: Sequence[int], now: Sequence[int]) -> tuple[i
     return tuple(free.pop(0) if host is None else host for host in order)
 
 
-def moved(now: Sequence[int], then: Sequence[int], layout: Layout = TWO) -> int:
+def moved(now: Sequence[int], then: Sequence[int], layout: SitesLayout = TWO) -> int:
     """Guests that go from one site to another."""
     return sum(layout.site(a) != layout.site(b) for a, b in zip(now, then))
 
 
-def links(hosts: Sequence[int], layout: Layout = TWO) -> dict[tuple[int, int], float]:
+def links(hosts: Sequence[int], layout: SitesLayout = TWO) -> dict[tuple[int, int], float]:
     """Of what crosses between two halves, what crosses between each two sites, if all guests send to all."""
     counts = layout.counts(hosts)
     return {

@@ -39,7 +39,7 @@ CALLS = ("barrier", "bcast", "reduce", "allreduce", *OF_BLOCKS)
 
 
 @dataclasses.dataclass(frozen=True)
-class Case:
+class CollectiveCase:
     """One run of all calls; small enough to send to a process."""
 
     sites: int
@@ -57,7 +57,7 @@ class Case:
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
+class CollectiveRow:
     """One collective, one size, both ways."""
 
     collective: str
@@ -90,7 +90,9 @@ def build(folder: Path) -> Path:
     return folder
 
 
-def measure(programs: Path, case: Case, calls: Sequence[str] = CALLS, most: int = SIZES[-1]) -> list[Row]:
+def measure(
+    programs: Path, case: CollectiveCase, calls: Sequence[str] = CALLS, most: int = SIZES[-1]
+) -> list[CollectiveRow]:
     """Simulated seconds of every call and size up to `most` bytes. Raises ChildProcessError if the run fails."""
     with tempfile.TemporaryDirectory(prefix="run-", dir=programs) as name:
         folder = Path(name)
@@ -110,11 +112,11 @@ def measure(programs: Path, case: Case, calls: Sequence[str] = CALLS, most: int 
         return list(rows(case, printed(command, folder, environment).splitlines()))
 
 
-def rows(case: Case, lines: Iterable[str]) -> Iterable[Row]:
+def rows(case: CollectiveCase, lines: Iterable[str]) -> Iterable[CollectiveRow]:
     """What the program printed."""
     for line in lines:
         call, size, flat, two_level = line.split()
-        yield Row(
+        yield CollectiveRow(
             call,
             int(size),
             case.sites,
@@ -133,7 +135,7 @@ def sizes(call: str, most: int) -> tuple[int, ...]:
     return tuple(size for size in SIZES if size <= (min(most, LARGEST_BLOCK) if call in OF_BLOCKS else most))
 
 
-def options(case: Case) -> tuple[str, ...]:
+def options(case: CollectiveCase) -> tuple[str, ...]:
     """Of SMPI: those of the kernels' runs."""
     return (
         "smpi/host-speed:1Gf",
@@ -147,7 +149,7 @@ def options(case: Case) -> tuple[str, ...]:
     )
 
 
-def platform(case: Case) -> str:
+def platform(case: CollectiveCase) -> str:
     """Hosts on one switch a site, a link of their own between every two sites, each way; for `platform.cpp`."""
     hosts, pairs = case.ranks, case.sites * case.sites
     lines = [f"{hosts} {sites.SPEED!r} {2 * hosts + pairs} {hosts * (hosts - 1)} 0"]

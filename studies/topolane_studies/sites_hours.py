@@ -12,8 +12,8 @@ from topolane_studies import sites_arrivals, sites_cloud, sites_jobs
 from topolane_studies.sites_cloud import GUEST, Standing
 
 if TYPE_CHECKING:
-    from topolane_studies.sites_arrivals import Arrival, Outcome, Scenario
-    from topolane_studies.sites_cloud import Program
+    from topolane_studies.sites_arrivals import ArrivalsOutcome, ArrivalsScenario, ProgramArrival
+    from topolane_studies.sites_cloud import KnownProgram
 
 COPYING = 0.5
 """Of the WAN that copies of guests get while there are any."""
@@ -24,10 +24,10 @@ UNKNOWN = 3600.0
 
 
 @dataclasses.dataclass
-class Running:
+class HourlyProgram:
     """A program on its hosts."""
 
-    arrival: Arrival
+    arrival: ProgramArrival
     started: float
     left: float
     hosts: tuple[int, ...]
@@ -40,16 +40,16 @@ class Running:
     """Of every guest, when it last left each site."""
 
 
-class Cloud:
+class HourlySites:
     """Sites over hours."""
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: ArrivalsScenario) -> None:
         self.scenario, self.layout = scenario, scenario.layout
         self.policy, self.declared = sites_arrivals.POLICIES.get(scenario.who, (scenario.who, False))
         self.extra = dict(zip(scenario.known, scenario.extra))
         self.coming = list(scenario.log) or sites_arrivals.arrivals(scenario)
-        self.waiting: list[Arrival] = []
-        self.running: list[Running] = []
+        self.waiting: list[ProgramArrival] = []
+        self.running: list[HourlyProgram] = []
         self.now, self.copied, self.moves, self.returned, self.programs_moved, self.flaps = (
             0.0,
             -math.inf,
@@ -59,8 +59,8 @@ class Cloud:
             0,
         )
         self.looks = math.inf
-        self.ended: list[tuple[Arrival, float, float]] = []
-        self.refused: list[Arrival] = []
+        self.ended: list[tuple[ProgramArrival, float, float]] = []
+        self.refused: list[ProgramArrival] = []
 
     def play_to(self, moment: float) -> None:
         """Plays on to a moment, and what happens in it."""
@@ -69,10 +69,10 @@ class Cloud:
             self.pass_to(min(self.next_event(), moment))
             self.settle()
 
-    def played(self) -> Outcome:
+    def played(self) -> ArrivalsOutcome:
         """Plays all of it."""
         self.play_to(math.inf)
-        return sites_arrivals.Outcome(
+        return sites_arrivals.ArrivalsOutcome(
             self.scenario.who,
             self.scenario.seed,
             self.now,
@@ -138,7 +138,7 @@ class Cloud:
                 break
             arrival = self.waiting.pop(0)
             been: list[dict[int, float]] = [{} for _ in hosts]
-            self.running.append(Running(arrival, self.now, arrival.alone, hosts, been=been))
+            self.running.append(HourlyProgram(arrival, self.now, arrival.alone, hosts, been=been))
             self.looks = min(self.looks, self.now + sites_jobs.WATCHED)
         self.give_up()
         if copies:
@@ -150,7 +150,7 @@ class Cloud:
             self.refused.append(self.waiting.pop(0))
             self.looks = self.now
 
-    def standing(self, running: Running) -> Standing:
+    def standing(self, running: HourlyProgram) -> Standing:
         """What the manager knows of a program that runs.
 
         As the live one it expects it to run on for as long as it has run (Harchol-Balter and Downey, Exploiting
@@ -163,13 +163,13 @@ class Cloud:
         expected = running.left if self.declared else max(age, sites_jobs.WATCHED)
         return Standing(program, running.hosts, expected, speed, self.now - running.moved_at)
 
-    def newcomer(self, arrival: Arrival) -> Standing:
+    def newcomer(self, arrival: ProgramArrival) -> Standing:
         """The same of one that waits: it is taken for the median of those before it."""
         runs = [end - start for _, start, end in self.ended]
         expected = arrival.alone if self.declared else statistics.median(runs) if runs else UNKNOWN
         return Standing(self.unseen(arrival.program), (), expected)
 
-    def unseen(self, program: Program) -> Program:
+    def unseen(self, program: KnownProgram) -> KnownProgram:
         """A program of which no traffic is known yet: that of the median of all that were watched."""
         watched = [
             each.arrival.program for each in self.running if self.now - each.started >= sites_jobs.WATCHED
@@ -179,7 +179,7 @@ class Cloud:
         turns, sent, messages, largest = (statistics.median(each) for each in zip(*rates))
         return dataclasses.replace(program, turns=turns, bytes=sent, messages=messages, largest=largest)
 
-    def move(self, running: Running, hosts: tuple[int, ...], copies: Counter[tuple[int, int]]) -> None:
+    def move(self, running: HourlyProgram, hosts: tuple[int, ...], copies: Counter[tuple[int, int]]) -> None:
         """Takes over where a program is to be; hosts change hands at once, the program when its guests are copied."""
         if sites_cloud.moved(running.hosts, hosts, self.layout):
             running.before = running.hosts
@@ -199,7 +199,7 @@ class Cloud:
 
     def set_speeds(self) -> None:
         """Of all that run: a program is as fast as the slowest link between its sites lets it be."""
-        using: dict[tuple[int, int], list[tuple[Running, tuple[float, float]]]] = {}
+        using: dict[tuple[int, int], list[tuple[HourlyProgram, tuple[float, float]]]] = {}
         for running in self.running:
             running.speed = 1.0
             program = running.arrival.program
@@ -213,6 +213,6 @@ class Cloud:
                 running.speed = min(running.speed, speed)
 
 
-def play(scenario: Scenario) -> Outcome:
+def play(scenario: ArrivalsScenario) -> ArrivalsOutcome:
     """Plays a scenario."""
-    return Cloud(scenario).played()
+    return HourlySites(scenario).played()

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 from topolane.sweep import over
 
-from topolane_studies import Row, sites, sites_cloud, sites_predict, sites_smpi
-from topolane_studies.sites import Job, Run, Wan
-from topolane_studies.sites_cloud import GUEST, Program, Standing
+from topolane_studies import PaperRow, sites, sites_cloud, sites_predict, sites_smpi
+from topolane_studies.sites import SitesProgram, SmpiRun, Wan
+from topolane_studies.sites_cloud import GUEST, KnownProgram, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from topolane_studies import Verdict
-    from topolane_studies.sites_loss import Times
+    from topolane_studies.sites_loss import IterationTimes
 
-JOBS = (Job("ep", 16), Job("lu", 32), Job("cg", 16), Job("bt", 36))
+JOBS = (SitesProgram("ep", 16), SitesProgram("lu", 32), SitesProgram("cg", 16), SitesProgram("bt", 36))
 """In the order of their submission."""
 POLICIES = ("stay", "inter-site-traffic", "predicted-loss")
 """Of the engine: as placed, the paper's, ours."""
@@ -34,7 +34,7 @@ PART = 2.0**24
 
 
 @dataclasses.dataclass(frozen=True)
-class Played:
+class JobsOutcome:
     """What became of the four."""
 
     policy: str
@@ -57,48 +57,48 @@ class Played:
 
 
 @dataclasses.dataclass(frozen=True)
-class Scenario:
+class JobsScenario:
     """One policy; small enough to send to a process."""
 
     programs: Path
     policy: str
-    known: tuple[Program, ...]
+    known: tuple[KnownProgram, ...]
     wan: Wan
 
 
-def runs(programs: Path) -> list[Run]:
+def runs(programs: Path) -> list[SmpiRun]:
     """What must be known of each program alone."""
     return [run for job in JOBS for run in (sites.alone(programs, job), sites.spread(programs, job, Wan()))]
 
 
-def known(times: Times, job: Job) -> Program:
+def known(times: IterationTimes, job: SitesProgram) -> KnownProgram:
     """What a manager learns of a program."""
     cut = sites_predict.crossing(times, job)
     some, _ = sites.ITERATIONS[job.kernel]
-    return Program(job, times.one(job) / some, times.one(job) * job.whole, *cut)
+    return KnownProgram(job, times.one(job) / some, times.one(job) * job.whole, *cut)
 
 
-def scenarios(times: Times) -> list[Scenario]:
+def scenarios(times: IterationTimes) -> list[JobsScenario]:
     """One for each policy."""
     programs = tuple(known(times, job) for job in JOBS)
-    return [Scenario(times.programs, policy, programs, Wan()) for policy in POLICIES]
+    return [JobsScenario(times.programs, policy, programs, Wan()) for policy in POLICIES]
 
 
-def play(scenario: Scenario) -> list[Played]:
+def play(scenario: JobsScenario) -> list[JobsOutcome]:
     """Plays a scenario with every length."""
     speeds = Speeds(scenario)
-    return [Game(scenario, length, speeds).played() for length in LENGTHS]
+    return [JobsGame(scenario, length, speeds).played() for length in LENGTHS]
 
 
 class Speeds:
     """How fast programs run together and during copies, by SMPI; what was asked once is kept."""
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: JobsScenario) -> None:
         self.scenario = scenario
         self.kept: dict[object, list[float]] = {}
 
     def of(
-        self, placed: tuple[tuple[Program, tuple[int, ...]], ...], copies: tuple[int, int]
+        self, placed: tuple[tuple[KnownProgram, tuple[int, ...]], ...], copies: tuple[int, int]
     ) -> tuple[list[float], list[float]]:
         """Of each program its speed on one site, and bytes a second of a guest copied from A to B and from B to A.
 
@@ -116,7 +116,9 @@ class Speeds:
         speeds = [next(found) if each in felt else 1.0 for each in placed]
         return speeds, [next(found) if count else 0.0 for count in copies]
 
-    def simulated(self, felt: list[tuple[Program, tuple[int, ...]]], copies: tuple[int, int]) -> list[float]:
+    def simulated(
+        self, felt: list[tuple[KnownProgram, tuple[int, ...]]], copies: tuple[int, int]
+    ) -> list[float]:
         """All of them in one simulation, as far as the first that ends."""
         jobs = [program.job for program, _ in felt]
         where = [place for _, place in felt]
@@ -124,11 +126,11 @@ class Speeds:
         alone = [program.step for program, _ in felt]
         for source, guests in enumerate(copies):
             if guests:
-                jobs.append(Job("copy", 2 * guests))
+                jobs.append(SitesProgram("copy", 2 * guests))
                 where.append((source,) * guests + (1 - source,) * guests)
                 counts.append(3)
                 alone.append(PART)
-        run = Run(
+        run = SmpiRun(
             self.scenario.programs,
             tuple(jobs),
             tuple(site for place in where for site in place),
@@ -144,23 +146,23 @@ class Speeds:
         return found
 
 
-class Game:
+class JobsGame:
     """The four from their submission to the end of the last."""
 
-    def __init__(self, scenario: Scenario, length: int, speeds: Speeds) -> None:
+    def __init__(self, scenario: JobsScenario, length: int, speeds: Speeds) -> None:
         self.scenario, self.length, self.speeds = scenario, length, speeds
         self.now, self.moves, self.copying = 0.0, 0, 0.0
         self.left = {program: program.alone * length for program in scenario.known}
-        self.hosts: dict[Program, tuple[int, ...]] = {}
+        self.hosts: dict[KnownProgram, tuple[int, ...]] = {}
         for program in scenario.known:
             held = [host for hosts in self.hosts.values() for host in hosts]
             self.hosts[program] = tuple(sites_cloud.first_fit(held, program.job.ranks))
-        self.moved_at: dict[Program, float] = {}
+        self.moved_at: dict[KnownProgram, float] = {}
         self.ended: dict[str, float] = {}
         self.first = self.as_placed()
         self.spread: tuple[str, ...] | None = None
 
-    def played(self) -> Played:
+    def played(self) -> JobsOutcome:
         """Plays it to the end."""
         while self.left and self.now < WATCHED:
             self.run_for(WATCHED - self.now)
@@ -170,7 +172,7 @@ class Game:
             self.run_for(math.inf)
         policy = self.scenario.policy
         spread = self.spread or ()
-        return Played(policy, self.length, self.ended, self.moves, self.copying, self.first, spread)
+        return JobsOutcome(policy, self.length, self.ended, self.moves, self.copying, self.first, spread)
 
     def as_placed(self) -> dict[str, tuple[float, float]]:
         """How fast all run together at the start."""
@@ -240,7 +242,7 @@ class Game:
             memory = [left if left > 1.0 else 0.0 for left in memory]
 
 
-def rows(found: list[Played]) -> list[Row]:
+def rows(found: list[JobsOutcome]) -> list[PaperRow]:
     """Whether the four end sooner with a manager."""
     answers = []
     for length in LENGTHS:
@@ -250,7 +252,7 @@ def rows(found: list[Played]) -> list[Row]:
             verdict: Verdict = "agrees" if share < 1 else "differs"
             times = "once" if length == 1 else f"{length} times"
             answers.append(
-                Row(
+                PaperRow(
                     f"four programs, each {times}, by {name}",
                     "sooner",
                     f"{share - 1:+.0%} of the time",
@@ -263,13 +265,13 @@ def rows(found: list[Played]) -> list[Row]:
 
 
 def study(
-    times: Times, *, workers: int | None = None, done: Callable[[], None] | None = None
-) -> list[Played]:
+    times: IterationTimes, *, workers: int | None = None, done: Callable[[], None] | None = None
+) -> list[JobsOutcome]:
     """All policies and lengths."""
     return [played for each in over(play, scenarios(times), workers=workers, done=done) for played in each]
 
 
-def shared(times: Times, found: Sequence[Played]) -> list[tuple[str, float, float, float]]:
+def shared(times: IterationTimes, found: Sequence[JobsOutcome]) -> list[tuple[str, float, float, float]]:
     """Speeds as placed, %: of every program that is spread, in halves alone, with the others, and by the model."""
     first = found[0].first
     jobs = [job for job in JOBS if first[job.name][0] > 0 and job.kernel != "ep"]

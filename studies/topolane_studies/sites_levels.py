@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from topolane.sweep import over
 
 from topolane_studies import sites, sites_collectives
-from topolane_studies.sites_collectives import Case
+from topolane_studies.sites_collectives import CollectiveCase
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,15 +21,15 @@ PROGRAM = "collectives-program"
 
 
 @dataclasses.dataclass(frozen=True)
-class Task:
+class LevelsTask:
     """One run, small enough to send to a process."""
 
     programs: Path
-    case: Case
+    case: CollectiveCase
 
 
 @dataclasses.dataclass(frozen=True)
-class Line:
+class LevelsLine:
     """A call of a size: seconds (flat, two-level) by latency."""
 
     placement: str
@@ -38,16 +38,16 @@ class Line:
     seconds: dict[float, tuple[float, float]]
 
 
-def tasks(programs: Path) -> list[Task]:
+def tasks(programs: Path) -> list[LevelsTask]:
     """Ranks in a row on a site, and dealt out in turn, at every latency with TCP's window."""
     return [
-        Task(programs, Case(2, latency, placement=placement, window=sites.WINDOW))
+        LevelsTask(programs, CollectiveCase(2, latency, placement=placement, window=sites.WINDOW))
         for placement in sites_collectives.PLACEMENTS
         for latency in sites.LATENCIES
     ]
 
 
-def measured(task: Task) -> list[sites_collectives.Row]:
+def measured(task: LevelsTask) -> list[sites_collectives.CollectiveRow]:
     """What a run takes."""
     return sites_collectives.measure(task.programs, task.case)
 
@@ -61,7 +61,7 @@ def build(programs: Path) -> None:
 
 def study(
     programs: Path, *, workers: int | None = None, done: Callable[[], None] | None = None
-) -> list[Line]:
+) -> list[LevelsLine]:
     """All calls of the sizes shown, by what `build` left there."""
     folder = programs / PROGRAM
     found: dict[tuple[str, str, int], dict[float, tuple[float, float]]] = {}
@@ -70,4 +70,4 @@ def study(
             if row.size in SIZES:
                 line = found.setdefault((row.placement, row.collective, row.size), {})
                 line[row.latency] = (row.flat, row.two_level)
-    return [Line(*key, seconds) for key, seconds in found.items()]
+    return [LevelsLine(*key, seconds) for key, seconds in found.items()]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topolane_studies import Row, sites, sites_loss
+from topolane_studies import PaperRow, sites, sites_loss
 from topolane_studies.judging import rank
-from topolane_studies.sites import Job, Wan
+from topolane_studies.sites import SitesProgram, Wan
 from topolane_studies.sites_scatter import CLEAR, pearson, spearman
 
 if TYPE_CHECKING:
     from topolane_studies import Verdict
-    from topolane_studies.sites_loss import Times
+    from topolane_studies.sites_loss import IterationTimes
 
 PAPER_RATE = {"lu": 137.0, "cg": 78.0, "bt": 29.0}
 """Messages a second between the sites, class C on 32 ranks."""
@@ -22,24 +22,24 @@ PAPER_LU_SENDS, PAPER_LU_BYTES = 195_393, 763.0
 DISAGREE = "the paper's slides disagree with each other"
 
 
-def job_of(kernel: str) -> Job:
+def job_of(kernel: str) -> SitesProgram:
     """The kernel on 32 ranks, class C."""
-    return Job(kernel, sites.sized(kernel, 32))
+    return SitesProgram(kernel, sites.sized(kernel, 32))
 
 
-def rate(times: Times, kernel: str) -> float:
+def rate(times: IterationTimes, kernel: str) -> float:
     """Messages a second between the halves, both ways, on one site."""
     job = job_of(kernel)
     return times.across(job)[0] / times.one(job)
 
 
-def size(times: Times, kernel: str) -> float:
+def size(times: IterationTimes, kernel: str) -> float:
     """Mean bytes of such a message."""
     messages, sent, _ = times.across(job_of(kernel))
     return sent / messages
 
 
-def rows(times: Times, quick: bool) -> list[Row]:
+def rows(times: IterationTimes, quick: bool) -> list[PaperRow]:
     """All of them."""
     rates = {kernel: rate(times, kernel) for kernel in PAPER_RATE}
     sizes = {kernel: size(times, kernel) for kernel in PAPER_BYTES}
@@ -52,7 +52,7 @@ def rows(times: Times, quick: bool) -> list[Row]:
         rank("order of messages/s across, 32 ranks", [(PAPER_RATE, rates)]),
         rank("order of their bytes", [(PAPER_BYTES, sizes)]),
         *lu_slide(times),
-        Row(
+        PaperRow(
             "MPI_Bcast calls",
             "counted",
             "-",
@@ -63,20 +63,20 @@ def rows(times: Times, quick: bool) -> list[Row]:
     ]
 
 
-def within_factor(what: str, paper: float, ours: float) -> Row:
+def within_factor(what: str, paper: float, ours: float) -> PaperRow:
     """A figure that agrees within FACTOR."""
     factor = sites_loss.FACTOR
     verdict: Verdict = "agrees" if 1 / factor <= ours / paper <= factor else "differs"
-    return Row(what, f"{paper:,.0f}", f"{ours:,.0f}", verdict, DISAGREE, f"a factor of {factor:g}")
+    return PaperRow(what, f"{paper:,.0f}", f"{ours:,.0f}", verdict, DISAGREE, f"a factor of {factor:g}")
 
 
-def lu_slide(times: Times) -> list[Row]:
+def lu_slide(times: IterationTimes) -> list[PaperRow]:
     """The other slide on LU."""
     job = job_of("lu")
     ours = times.across(job)[0] * job.whole
     near = abs(ours / PAPER_LU_SENDS - 1) <= sites_loss.COUNTS
     return [
-        Row(
+        PaperRow(
             "LU 32: sends across in the whole run",
             f"{PAPER_LU_SENDS:,}",
             f"{ours:,.0f}",
@@ -93,13 +93,13 @@ def latencies(quick: bool) -> list[float]:
     return sorted({wan.latency for wan in sites_loss.wans(quick)})
 
 
-def correlation(times: Times, quick: bool, latency: float) -> Row:
+def correlation(times: IterationTimes, quick: bool, latency: float) -> PaperRow:
     """Loss against bytes per second between the halves, class C."""
     jobs = sites_loss.jobs(quick)
     traffic = [times.traffic(job) for job in jobs]
     loss = [times.loss(job, Wan(latency)) for job in jobs]
     by_place = spearman(traffic, loss)
-    return Row(
+    return PaperRow(
         f"loss at {1e3 * latency:g} ms against traffic, class C",
         "a clear correlation",
         f"Spearman {by_place:.2f}, Pearson {pearson(traffic, loss):.2f}",

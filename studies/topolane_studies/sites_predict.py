@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING
 
 from topolane._engine import Cut
 
-from topolane_studies import Row, sites, sites_loss
-from topolane_studies.sites import Job, Wan
+from topolane_studies import PaperRow, sites, sites_loss
+from topolane_studies.sites import SitesProgram, Wan
 from topolane_studies.sites_scatter import spearman
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topolane_studies.sites_loss import Times
+    from topolane_studies.sites_loss import IterationTimes
 
 WITHIN = 0.10
 """A predicted speed agrees if it lies within ten points of the simulated one."""
 
 
-def crossing(times: Times, job: Job) -> tuple[float, float, float, float]:
+def crossing(times: IterationTimes, job: SitesProgram) -> tuple[float, float, float, float]:
     """What crosses the middle of a program, a second of its run on one site.
 
     Turns of the rank with the most, bytes in the busier direction, bursts and bytes of the busiest pair.
@@ -38,22 +38,24 @@ def crossing(times: Times, job: Job) -> tuple[float, float, float, float]:
     return max(turns) / seconds, max(ways) / seconds, busiest[1] / seconds, busiest[0] / seconds
 
 
-def cut(times: Times, job: Job) -> Cut:
+def cut(times: IterationTimes, job: SitesProgram) -> Cut:
     """The same as the engine takes it."""
     return Cut(*crossing(times, job))
 
 
-def loss(times: Times, job: Job, wan: Wan) -> float:
+def loss(times: IterationTimes, job: SitesProgram, wan: Wan) -> float:
     """Of speed, 0 to 1, as predicted."""
     longer = cut(times, job).loss(wan.latency, wan.bandwidth, wan.window)
     return longer / (1 + longer)
 
 
-def rows(times: Times, jobs: Sequence[Job]) -> list[Row]:
+def rows(times: IterationTimes, jobs: Sequence[SitesProgram]) -> list[PaperRow]:
     """Whether the prediction has the paper's order, and how near it is to SMPI."""
-    found = {kernel: loss(times, Job(kernel, sites.sized(kernel, 32)), Wan()) for kernel in sites.KERNELS}
+    found = {
+        kernel: loss(times, SitesProgram(kernel, sites.sized(kernel, 32)), Wan()) for kernel in sites.KERNELS
+    }
     ours = tuple(sorted(sites_loss.ORDER, key=lambda kernel: -found[kernel]))
-    order = Row(
+    order = PaperRow(
         "the same order by the engine's prediction alone",
         " > ".join(kernel.upper() for kernel in sites_loss.ORDER),
         " > ".join(kernel.upper() for kernel in ours),
@@ -69,7 +71,7 @@ def rows(times: Times, jobs: Sequence[Job]) -> list[Row]:
     off = max(zip(jobs, predicted, simulated), key=lambda each: abs(each[1] - each[2]))
     return [
         order,
-        Row(
+        PaperRow(
             "predicted loss against SMPI's, 5 ms",
             "-",
             f"{near} of {len(jobs)} within",

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 from topolane._engine import Machine, SiteProgram, choose_sites
 
 from topolane_studies import sites, sites_cloud, sites_jobs
-from topolane_studies.sites import Job, Wan
+from topolane_studies.sites import SitesProgram, Wan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from topolane_studies.sites import Run
-    from topolane_studies.sites_cloud import Program
-    from topolane_studies.sites_loss import Times
+    from topolane_studies.sites import SmpiRun
+    from topolane_studies.sites_cloud import KnownProgram
+    from topolane_studies.sites_loss import IterationTimes
 
 POLICIES = {
     "paper's rule": "paper",
@@ -35,15 +35,25 @@ POLICIES = {
 FACTORS = (1.0, 1.5, 2.0)
 """The speed of the fast hosts; the others have 1."""
 LAYOUTS = ("one fast site", "half of each site fast")
-PAPERS = (Job("ep", 16), Job("lu", 32), Job("cg", 16), Job("bt", 36))
+PAPERS = (SitesProgram("ep", 16), SitesProgram("lu", 32), SitesProgram("cg", 16), SitesProgram("bt", 36))
 """The paper's four programs."""
 MIXES = {
     "the paper's four": PAPERS,
     "all kernels": tuple(
-        Job(kernel, sites.sized(kernel, ranks)) for kernel in sites.KERNELS for ranks in (16, 32)
+        SitesProgram(kernel, sites.sized(kernel, ranks)) for kernel in sites.KERNELS for ranks in (16, 32)
     ),
-    "much computing": (Job("ep", 16), Job("ep", 32), Job("lu", 16), Job("bt", 16)),
-    "much communication": (Job("cg", 16), Job("cg", 32), Job("mg", 16), Job("mg", 32)),
+    "much computing": (
+        SitesProgram("ep", 16),
+        SitesProgram("ep", 32),
+        SitesProgram("lu", 16),
+        SitesProgram("bt", 16),
+    ),
+    "much communication": (
+        SitesProgram("cg", 16),
+        SitesProgram("cg", 32),
+        SitesProgram("mg", 16),
+        SitesProgram("mg", 32),
+    ),
 }
 LONGEST = 30.0
 """Times that a program runs its benchmark, at most: from 1, even on a logarithmic scale."""
@@ -59,10 +69,10 @@ HOSTS = sites_cloud.SITES * sites_cloud.HOSTS
 
 
 @dataclasses.dataclass(frozen=True)
-class Kind:
+class ProgramKind:
     """A program, as it is in truth and as it is measured."""
 
-    program: Program
+    program: KnownProgram
     relative: tuple[float, ...]
     """Seconds on one site at each of FACTORS, over those at 1."""
     extra: float
@@ -75,7 +85,7 @@ class Kind:
 
 
 @dataclasses.dataclass(frozen=True)
-class Scenario:
+class ProcessorsScenario:
     """One policy on one layout; small enough to send to a process."""
 
     who: str
@@ -83,7 +93,7 @@ class Scenario:
     layout: str
     factor: float
     seed: int
-    kinds: tuple[Kind, ...]
+    kinds: tuple[ProgramKind, ...]
     jobs: int
 
     @property
@@ -96,10 +106,10 @@ class Scenario:
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
+class ProcessorsOutcome:
     """What a scenario gave."""
 
-    scenario: Scenario
+    scenario: ProcessorsScenario
     throughput: float
     """Seconds of work, as on one site at speed 1, that a host does in a second while programs wait."""
     moves: int
@@ -107,10 +117,10 @@ class Outcome:
 
 
 @dataclasses.dataclass
-class Running:
+class PlacedProgram:
     """A program on its hosts, or waiting for some."""
 
-    kind: Kind
+    kind: ProgramKind
     left: float
     """Seconds on one site at speed 1."""
     started: float = 0.0
@@ -126,12 +136,12 @@ class Running:
         return self.before or self.hosts
 
 
-def jobs(quick: bool) -> list[Job]:
+def jobs(quick: bool) -> list[SitesProgram]:
     """All programs that are simulated."""
     return list(PAPERS) if quick else list(dict.fromkeys(job for mix in MIXES.values() for job in mix))
 
 
-def runs(programs: Path, quick: bool) -> list[Run]:
+def runs(programs: Path, quick: bool) -> list[SmpiRun]:
     """What SMPI must say of them."""
     wanted = []
     for job in jobs(quick):
@@ -140,13 +150,13 @@ def runs(programs: Path, quick: bool) -> list[Run]:
     return sites.unique(wanted)
 
 
-def kind(times: Times, job: Job) -> Kind:
+def kind(times: IterationTimes, job: SitesProgram) -> ProgramKind:
     """What is known of a program."""
     relative = tuple(times.one(job, sites.SPEED * factor) / times.one(job) for factor in FACTORS)
-    return Kind(sites_jobs.known(times, job), relative, 1 / times.speed(job, Wan()) - 1)
+    return ProgramKind(sites_jobs.known(times, job), relative, 1 / times.speed(job, Wan()) - 1)
 
 
-def scenarios(times: Times, quick: bool) -> list[Scenario]:
+def scenarios(times: IterationTimes, quick: bool) -> list[ProcessorsScenario]:
     """All mixes, layouts, factors, policies and seeds."""
     count, seeds = (24, 1) if quick else (48, 3)
     cases = [
@@ -157,35 +167,35 @@ def scenarios(times: Times, quick: bool) -> list[Scenario]:
     ]
     kinds = {mix: tuple(kind(times, job) for job in MIXES[mix]) for mix, _, _ in cases}
     return [
-        Scenario(who, mix, layout, factor, seed, kinds[mix], count)
+        ProcessorsScenario(who, mix, layout, factor, seed, kinds[mix], count)
         for mix, layout, factor in cases
         for who in POLICIES
         for seed in range(1, seeds + 1)
     ]
 
 
-def play(scenario: Scenario) -> Outcome:
+def play(scenario: ProcessorsScenario) -> ProcessorsOutcome:
     """Plays a scenario until no program waits any more."""
-    game = Game(scenario)
+    game = ProcessorsGame(scenario)
     while game.waiting:
         game.choose()
         game.pass_to(game.next_event())
-    return Outcome(scenario, game.work / (HOSTS * game.now), game.moves)
+    return ProcessorsOutcome(scenario, game.work / (HOSTS * game.now), game.moves)
 
 
-class Game:
+class ProcessorsGame:
     """Two sites; programs are all there from the beginning, and start first come, first served."""
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: ProcessorsScenario) -> None:
         draw = random.Random(f"processors {scenario.mix} {scenario.seed}")
         self.scenario, self.speeds = scenario, scenario.speeds
         self.waiting = [
-            Running(one, one.program.alone * math.exp(draw.uniform(0, math.log(LONGEST))))
+            PlacedProgram(one, one.program.alone * math.exp(draw.uniform(0, math.log(LONGEST))))
             for one in draw.choices(scenario.kinds, k=scenario.jobs)
         ]
-        self.running: list[Running] = []
+        self.running: list[PlacedProgram] = []
         self.ended: list[float] = []
-        self.seen: list[Kind] = []
+        self.seen: list[ProgramKind] = []
         self.now = self.work = 0.0
         self.copied = -math.inf
         self.moves = 0
@@ -213,7 +223,7 @@ class Game:
                     self.running.append(one)
         self.set_speeds()
 
-    def known(self, one: Running) -> SiteProgram:
+    def known(self, one: PlacedProgram) -> SiteProgram:
         """What the manager knows of a program, measured where it runs."""
         age = self.now - one.started
         if not one.hosts or age < sites_jobs.WATCHED:
@@ -233,7 +243,7 @@ class Game:
             in_mpi=max(0.0, 1 - compute / slowest * speed),
         )
 
-    def median(self) -> tuple[Program, float]:
+    def median(self) -> tuple[KnownProgram, float]:
         """A program of which nothing is known yet: the median of all that were watched."""
         watched = [
             one.kind for one in self.running if self.now - one.started >= sites_jobs.WATCHED
@@ -252,7 +262,7 @@ class Game:
         )
         return program, statistics.median(one.compute for one in watched)
 
-    def move(self, one: Running, hosts: tuple[int, ...]) -> None:
+    def move(self, one: PlacedProgram, hosts: tuple[int, ...]) -> None:
         """Hosts change hands at once; the program runs on where it was until its guests are copied."""
         coming = [host for host in hosts if host not in one.hosts]
         if not coming:
@@ -328,7 +338,7 @@ def machine(speeds: tuple[float, ...]) -> Machine:
 
 
 @dataclasses.dataclass(frozen=True)
-class Line:
+class MixLine:
     """One mix on one layout: the mean throughput under each policy."""
 
     mix: str
@@ -351,7 +361,7 @@ class Line:
         return [found for who, found in self.throughput.items() if who != "ours"]
 
 
-def lines(found: Sequence[Outcome]) -> list[Line]:
+def lines(found: Sequence[ProcessorsOutcome]) -> list[MixLine]:
     """Means over the seeds."""
     cases = dict.fromkeys((one.scenario.mix, one.scenario.layout, one.scenario.factor) for one in found)
 
@@ -363,10 +373,10 @@ def lines(found: Sequence[Outcome]) -> list[Line]:
             and one.scenario.who == who
         )
 
-    return [Line(*case, {who: mean(case, who) for who in POLICIES}) for case in cases]
+    return [MixLine(*case, {who: mean(case, who) for who in POLICIES}) for case in cases]
 
 
-def gains(found: Sequence[Line]) -> dict[str, float]:
+def gains(found: Sequence[MixLine]) -> dict[str, float]:
     """The mean gain of ours over each of the other rules."""
     return {
         who: statistics.fmean(line.throughput["ours"] / line.throughput[who] for line in found) - 1

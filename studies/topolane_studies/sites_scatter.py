@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from topolane_studies import Row, sites
-from topolane_studies.sites import Job, Wan
+from topolane_studies import PaperRow, sites
+from topolane_studies.sites import SitesProgram, Wan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
-    from topolane_studies.sites import Run
-    from topolane_studies.sites_loss import Times
+    from topolane_studies.sites import SmpiRun
+    from topolane_studies.sites_loss import IterationTimes
 
 CLEAR = 0.7
 """The correlation is clear if Spearman's coefficient is at least this; the paper gives none."""
@@ -27,7 +27,7 @@ CLEAR = 0.7
 class Point:
     """A program in two halves at 5 ms."""
 
-    job: Job
+    job: SitesProgram
     traffic: float
     """Bytes per second between the halves, on one site."""
     turns: float
@@ -36,17 +36,17 @@ class Point:
     """Of speed, 0 to 1."""
 
 
-def jobs(quick: bool) -> list[Job]:
+def jobs(quick: bool) -> list[SitesProgram]:
     """Five kernels, classes B and C, 16, 32 and 64 ranks."""
     return [
-        Job(kernel, sites.sized(kernel, ranks), size)
+        SitesProgram(kernel, sites.sized(kernel, ranks), size)
         for kernel in sites.KERNELS
         for size in ("B", "C")
         for ranks in ((16,) if quick else (16, 32, 64))
     ]
 
 
-def runs(programs: Path, quick: bool) -> list[Run]:
+def runs(programs: Path, quick: bool) -> list[SmpiRun]:
     """All runs of this part."""
     windows = (sites.WINDOW,) if quick else (sites.WINDOW, None)
     wanted = [sites.alone(programs, job) for job in jobs(quick)]
@@ -55,7 +55,7 @@ def runs(programs: Path, quick: bool) -> list[Run]:
     ]
 
 
-def points(times: Times, quick: bool, window: float | None = sites.WINDOW) -> list[Point]:
+def points(times: IterationTimes, quick: bool, window: float | None = sites.WINDOW) -> list[Point]:
     """A point for every program."""
     return [
         Point(
@@ -96,10 +96,10 @@ def correlations(found: Sequence[Point]) -> dict[str, tuple[float, float]]:
     return {name: (pearson(values, loss), spearman(values, loss)) for name, values in of.items()}
 
 
-def row(found: Sequence[Point]) -> Row:
+def row(found: Sequence[Point]) -> PaperRow:
     """Whether the correlation is there."""
     linear, by_place = correlations(found)["bytes/s"]
-    return Row(
+    return PaperRow(
         "loss at 5 ms against traffic between the halves",
         "a clear correlation",
         f"Spearman {by_place:.2f}, Pearson {linear:.2f}",

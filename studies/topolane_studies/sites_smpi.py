@@ -12,7 +12,7 @@ from topolane_studies import sites
 from topolane_studies.nova_smpi import build, printed
 
 if TYPE_CHECKING:
-    from topolane_studies.sites import Run
+    from topolane_studies.sites import SmpiRun
 
 __all__ = ["Missing", "build", "ends", "play", "seconds", "sent"]
 
@@ -28,7 +28,7 @@ OPTIONS = (
 )
 
 
-def platform(run: Run) -> str:
+def platform(run: SmpiRun) -> str:
     """Hosts at their sites, as `native/platform.cpp` reads it: every host's two channels, then the WAN's two."""
     hosts = len(run.sites)
     lines = [f"{hosts} {run.speed!r} {2 * hosts + 2} {hosts * (hosts - 1)} 0"]
@@ -44,12 +44,12 @@ def platform(run: Run) -> str:
     return "\n".join(lines) + "\n"
 
 
-def seconds(run: Run) -> list[float]:
+def seconds(run: SmpiRun) -> list[float]:
     """Simulated seconds of the iterations of every program."""
     return [of[-1] for of in ends(run)]
 
 
-def ends(run: Run) -> list[list[float]]:
+def ends(run: SmpiRun) -> list[list[float]]:
     """Of every program, when each of its iterations ended."""
     found: list[list[float]] = [[] for _ in run.jobs]
     for line in play(run).splitlines():
@@ -59,7 +59,7 @@ def ends(run: Run) -> list[list[float]]:
     return found
 
 
-def sent(run: Run) -> dict[tuple[int, int], tuple[int, int, int]]:
+def sent(run: SmpiRun) -> dict[tuple[int, int], tuple[int, int, int]]:
     """Messages, bytes and turns of every pair in all iterations of a run that counts."""
     found = {}
     for line in play(run).splitlines():
@@ -70,7 +70,7 @@ def sent(run: Run) -> dict[tuple[int, int], tuple[int, int, int]]:
     return found
 
 
-def play(run: Run) -> str:
+def play(run: SmpiRun) -> str:
     """What a run prints. Raises ChildProcessError with its complaint if it fails."""
     with tempfile.TemporaryDirectory(prefix="run-", dir=run.programs) as name:
         folder = Path(name)

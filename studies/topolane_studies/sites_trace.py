@@ -16,17 +16,17 @@ from topolane.sources import Shape, workload
 from topolane.sweep import over
 
 from topolane_studies import sites, sites_jobs, sites_loss
-from topolane_studies.sites import Job, Wan
-from topolane_studies.sites_arrivals import Arrival, Scenario
-from topolane_studies.sites_cloud import Layout, Program
-from topolane_studies.sites_hours import Cloud
+from topolane_studies.sites import SitesProgram, Wan
+from topolane_studies.sites_arrivals import ArrivalsScenario, ProgramArrival
+from topolane_studies.sites_cloud import KnownProgram, SitesLayout
+from topolane_studies.sites_hours import HourlySites
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from topolane_studies.sites import Run
-    from topolane_studies.sites_loss import Times
+    from topolane_studies.sites import SmpiRun
+    from topolane_studies.sites_loss import IterationTimes
 
 RULE = [
     "each job is one of five kernels of class C (CG, BT, MG, LU, EP), all equally likely, drawn by the seed and the job's "
@@ -45,7 +45,7 @@ LOAD = 0.9
 """Host-seconds of the programs over those there are, until the last submission."""
 TICK = 600.0
 """Seconds after which the manager looks again; jobs of logs run for hours."""
-SILENT = Program(Job("ep", 1), 1.0, 1.0, 0.0, 0.0, 0.0, 0.0)
+SILENT = KnownProgram(SitesProgram("ep", 1), 1.0, 1.0, 0.0, 0.0, 0.0, 0.0)
 """A program of one rank."""
 
 
@@ -59,7 +59,7 @@ class Submitted:
 
 
 @dataclasses.dataclass(frozen=True)
-class Outcome:
+class TraceOutcome:
     """What became of a log on `sites` sites under a policy, with one seed."""
 
     sites: int
@@ -91,44 +91,46 @@ def read(log: str, limit: int, cores_per_node: int | None) -> list[Submitted]:
     return [Submitted(at - rows[0][0], int(nodes), run) for at, nodes, run in rows]
 
 
-def kernel_of(number: int, submitted: Submitted, seed: int) -> Job | None:
+def kernel_of(number: int, submitted: Submitted, seed: int) -> SitesProgram | None:
     """The program that stands for a job, or None for one of a single rank."""
     kernel = random.Random(f"kernel {seed} {number}").choice(sites.KERNELS)
     ranks = max((n for n in (SQUARES if kernel == "bt" else RANKS) if n <= submitted.nodes), default=1)
-    return Job(kernel, ranks) if ranks > 1 else None
+    return SitesProgram(kernel, ranks) if ranks > 1 else None
 
 
-def jobs(log: Sequence[Submitted], seeds: Sequence[int]) -> list[Job]:
+def jobs(log: Sequence[Submitted], seeds: Sequence[int]) -> list[SitesProgram]:
     """Every program that some seed draws, once."""
     drawn = (kernel_of(number, each, seed) for seed in seeds for number, each in enumerate(log))
     return list(dict.fromkeys(job for job in drawn if job))
 
 
-def runs(programs: Path, wanted: Sequence[Job]) -> list[Run]:
+def runs(programs: Path, wanted: Sequence[SitesProgram]) -> list[SmpiRun]:
     """What must be simulated of them."""
     return [run for job in wanted for run in (sites.alone(programs, job), sites.spread(programs, job, Wan()))]
 
 
-def arrivals(log: Sequence[Submitted], seed: int, known: dict[Job, Program]) -> tuple[Arrival, ...]:
+def arrivals(
+    log: Sequence[Submitted], seed: int, known: dict[SitesProgram, KnownProgram]
+) -> tuple[ProgramArrival, ...]:
     """The log's jobs as programs."""
     found = []
     for number, each in enumerate(log):
         job = kernel_of(number, each, seed)
         program = known[job] if job else SILENT
-        found.append(Arrival(program, each.at, each.run / program.alone))
+        found.append(ProgramArrival(program, each.at, each.run / program.alone))
     return tuple(found)
 
 
-def work(arrival: Arrival) -> float:
+def work(arrival: ProgramArrival) -> float:
     """Rank-seconds on one site."""
     return arrival.alone * arrival.program.job.ranks
 
 
-def layout(coming: Sequence[Arrival], count: int) -> Layout:
+def layout(coming: Sequence[ProgramArrival], count: int) -> SitesLayout:
     """Sites with as many hosts as the programs keep busy to LOAD."""
     busy = sum(map(work, coming)) / (coming[-1].at * LOAD)
     widest = max(each.program.job.ranks for each in coming)
-    return Layout(count, math.ceil(max(busy, widest) / count))
+    return SitesLayout(count, math.ceil(max(busy, widest) / count))
 
 
 def policies() -> list[str]:
@@ -137,8 +139,8 @@ def policies() -> list[str]:
 
 
 def scenarios(
-    log: Sequence[Submitted], counts: Sequence[int], seeds: Sequence[int], times: Times
-) -> list[Scenario]:
+    log: Sequence[Submitted], counts: Sequence[int], seeds: Sequence[int], times: IterationTimes
+) -> list[ArrivalsScenario]:
     """Every number of sites under every policy of the engine, with every seed."""
     known = {job: sites_jobs.known(times, job) for job in jobs(log, seeds)}
     programs = (*known.values(), SILENT)
@@ -149,13 +151,15 @@ def scenarios(
             for seed in seeds:
                 coming = arrivals(log, seed, known)
                 where = layout(coming, count)
-                found.append(Scenario(policy, seed, programs, extra, len(log), Wan(), where, TICK, coming))
+                found.append(
+                    ArrivalsScenario(policy, seed, programs, extra, len(log), Wan(), where, TICK, coming)
+                )
     return found
 
 
-def play(scenario: Scenario) -> Outcome:
+def play(scenario: ArrivalsScenario) -> TraceOutcome:
     """Plays a scenario to its end; throughput and work are those until the last submission."""
-    cloud, last = Cloud(scenario), scenario.log[-1].at
+    cloud, last = HourlySites(scenario), scenario.log[-1].at
     cloud.play_to(last)
     ended = len(cloud.ended)
     done = sum(work(arrival) for arrival, _, _ in cloud.ended)
@@ -164,7 +168,7 @@ def play(scenario: Scenario) -> Outcome:
     weights = [work(arrival) for arrival, _, _ in cloud.ended]
     stretches = [(end - start) / arrival.alone for arrival, start, end in cloud.ended]
     hosts = scenario.layout.sites * scenario.layout.hosts
-    return Outcome(
+    return TraceOutcome(
         scenario.layout.sites,
         hosts,
         scenario.who,
@@ -179,13 +183,13 @@ def play(scenario: Scenario) -> Outcome:
 
 
 def study(
-    planned: Sequence[Scenario], *, workers: int | None = None, done: Callable[[], None] | None = None
-) -> list[Outcome]:
+    planned: Sequence[ArrivalsScenario], *, workers: int | None = None, done: Callable[[], None] | None = None
+) -> list[TraceOutcome]:
     """The outcomes of all scenarios."""
     return over(play, planned, workers=workers, done=done)
 
 
-def mean(found: Sequence[Outcome], count: int, policy: str) -> dict[str, float]:
+def mean(found: Sequence[TraceOutcome], count: int, policy: str) -> dict[str, float]:
     """All figures in the mean over the seeds."""
     of = [each for each in found if (each.sites, each.policy) == (count, policy)]
     names = ("hosts", "throughput", "work", "stretch", "hours", "moves", "refused")
@@ -194,10 +198,10 @@ def mean(found: Sequence[Outcome], count: int, policy: str) -> dict[str, float]:
 
 def simulated(
     programs: Path,
-    wanted: Sequence[Job],
+    wanted: Sequence[SitesProgram],
     *,
     workers: int | None = None,
     done: Callable[[], None] | None = None,
-) -> Times:
+) -> IterationTimes:
     """The times of the programs on one site and in halves, and what they send."""
     return sites_loss.simulated(programs, runs(programs, wanted), workers=workers, done=done)

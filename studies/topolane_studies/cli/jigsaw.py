@@ -12,7 +12,7 @@ from topolane.cli import common
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topolane_studies.jigsaw import Load, Results
+    from topolane_studies.jigsaw import JigsawLoad, JigsawResults
 
 QUICK_SEEDS = 2
 
@@ -111,7 +111,7 @@ RATIOS = ("utilization_while_waiting", "mean_wait", "mean_wait_by_work", "makesp
 COUPLED = ("mean_wait", "makespan")
 
 
-def rows_of(results: Results, load: Load) -> list[dict[str, object]]:
+def rows_of(results: JigsawResults, load: JigsawLoad) -> list[dict[str, object]]:
     """A load under every rule. Waits are in seconds. Ratios are mean, low and high, None where nothing was run. The break-even is None where it is beyond the search or
     was not sought."""
     from topolane_studies.jigsaw import interval, mean_of
@@ -141,7 +141,7 @@ def rows_of(results: Results, load: Load) -> list[dict[str, object]]:
     return rows
 
 
-def print_load(results: Results, load: Load) -> None:
+def print_load(results: JigsawResults, load: JigsawLoad) -> None:
     """The table of a load."""
     from topolane_studies.jigsaw import FIRST_FIT, interval, mean_of
     from topolane_studies.jigsaw_break_even import MOST, measure_of

@@ -9,10 +9,10 @@ from topolane.cli import common
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topolane_studies import Row
+    from topolane_studies import PaperRow
 
 
-def print_rows(rows: Sequence[Row], ours: str = "ours") -> None:
+def print_rows(rows: Sequence[PaperRow], ours: str = "ours") -> None:
     """Prints the figures; one that was not reproduced has failed."""
     verdicts = {"differs": "differs: failed"}
     common.print_table(
@@ -33,7 +33,7 @@ def print_rows(rows: Sequence[Row], ours: str = "ours") -> None:
     )
 
 
-def counts(rows: Sequence[Row]) -> str:
+def counts(rows: Sequence[PaperRow]) -> str:
     """How many rows there are of each verdict, by what they compare."""
     return "; ".join(
         f"by {by}: "

@@ -15,7 +15,7 @@ from topolane_studies.cli.judged import print_rows
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topolane_studies.nova_study import Times
+    from topolane_studies.nova_study import KernelTimes
 
 KERNELS = ("bt", "sp", "lu", "cg", "mg", "ft", "is", "ep", "dt")
 
@@ -66,7 +66,7 @@ def command(
 
 def simulated(
     kernels: Sequence[str], seeds: Sequence[int], quick: bool, workers: int | None
-) -> tuple[list[Times], str | None]:
+) -> tuple[list[KernelTimes], str | None]:
     """The times, or none and the reason why."""
     from topolane.compiling import Missing
 
@@ -82,7 +82,7 @@ def simulated(
             return nova_study.study(planned, workers=workers, done=done), None
 
 
-def described(times: Times) -> dict[str, Any]:
+def described(times: KernelTimes) -> dict[str, Any]:
     """A kernel's times for JSON."""
     return {
         "kernel": times.kernel,
@@ -105,7 +105,7 @@ def print_hop_bytes(found: dict[str, dict[str, list[int]]]) -> None:
     common.print_table(("hop-bytes (switches)", *who), lines)
 
 
-def print_times(found: Sequence[Times]) -> None:
+def print_times(found: Sequence[KernelTimes]) -> None:
     """Times by kernel and by who places."""
     from topolane_studies.nova_smpi import KERNELS
 

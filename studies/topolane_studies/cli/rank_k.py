@@ -11,8 +11,8 @@ from topolane.cli import common
 from topolane_studies.cli.judged import print_rows
 
 if TYPE_CHECKING:
-    from topolane_studies.rank_k import Study
-    from topolane_studies.rank_k_tables import Table
+    from topolane_studies.rank_k import RankKStudy
+    from topolane_studies.rank_k_tables import RankKTable
 
 
 @click.command("rank-k")
@@ -56,7 +56,7 @@ def command(as_json: bool) -> None:
         click.echo(f"assumed: {assumption}")
 
 
-def print_rank_k_table(study: Study, table: Table) -> None:
+def print_rank_k_table(study: RankKStudy, table: RankKTable) -> None:
     """One table of the paper next to the predictions; < is chosen, * the truly best."""
     from topolane_studies import rank_k
 

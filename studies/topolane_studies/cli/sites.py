@@ -17,8 +17,8 @@ from topolane_studies.cli.judged import print_rows
 if TYPE_CHECKING:
     from topolane.cli.table import PrintedTable
 
-    from topolane_studies import Row
-    from topolane_studies.sites_loss import Times
+    from topolane_studies import PaperRow
+    from topolane_studies.sites_loss import IterationTimes
 
 OWN = ("loss-against-traffic.png", "points.csv")
 
@@ -96,7 +96,7 @@ def command(
             )
         limit = limit or (sites_trace.QUICK_JOBS if quick else sites_trace.JOBS)
         seeds = seeds or (1 if quick else sites_trace.SEEDS)
-        asked = sites_trace.Asked(
+        asked = sites_trace.TraceOptions(
             trace, tuple(dict.fromkeys(counts or (2,))), limit, seeds, cores_per_node, workers
         )
         sites_trace.command(asked, as_json)
@@ -123,7 +123,7 @@ def command(
         click.echo(f"assumed: {assumption}")
 
 
-def simulated(programs: Path, quick: bool, workers: int | None) -> tuple[Times | None, str]:
+def simulated(programs: Path, quick: bool, workers: int | None) -> tuple[IterationTimes | None, str]:
     """The times of single programs, or none and the reason why."""
     from topolane_studies import (
         sites,
@@ -149,8 +149,8 @@ def simulated(programs: Path, quick: bool, workers: int | None) -> tuple[Times |
 
 
 def study(
-    times: Times, quick: bool, workers: int | None, folder: Path | None
-) -> tuple[list[PrintedTable], list[Row]]:
+    times: IterationTimes, quick: bool, workers: int | None, folder: Path | None
+) -> tuple[list[PrintedTable], list[PaperRow]]:
     """All tables and the paper's figures next to ours; the scatter is drawn into a folder."""
     from topolane.sweep import over
 

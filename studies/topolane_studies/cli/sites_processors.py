@@ -43,7 +43,7 @@ def command(quick: bool, workers: int | None, as_json: bool) -> None:
     click.echo(f"ours is worse than another rule in {missed} of {len(lines)} rows")
 
 
-def table(lines: list[sites_processors.Line]) -> PrintedTable:
+def table(lines: list[sites_processors.MixLine]) -> PrintedTable:
     """The throughput of every rule, mix by mix."""
     names = list(sites_processors.POLICIES)
     return PrintedTable(

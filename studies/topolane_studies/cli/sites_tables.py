@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from topolane_studies.sites import Wan
-    from topolane_studies.sites_arrivals import Outcome
-    from topolane_studies.sites_jobs import Played
-    from topolane_studies.sites_levels import Line
-    from topolane_studies.sites_loss import Times
+    from topolane_studies.sites_arrivals import ArrivalsOutcome
+    from topolane_studies.sites_jobs import JobsOutcome
+    from topolane_studies.sites_levels import LevelsLine
+    from topolane_studies.sites_loss import IterationTimes
 
 
 def by_window(quick: bool) -> list[Wan]:
@@ -28,13 +28,13 @@ def heading(wan: Wan) -> str:
     return f"{wan.latency * 1e3:g} ms{'' if wan.window else ' free'}"
 
 
-def measured(times: Times, quick: bool) -> list[PrintedTable]:
+def measured(times: IterationTimes, quick: bool) -> list[PrintedTable]:
     """All that SMPI and the prediction give of single programs."""
     tables = [loss_table(times, quick), scatter_table(times, quick), prediction_table(times, quick)]
     return tables if quick else [tables[0], speed_table(times), *tables[1:]]
 
 
-def loss_table(times: Times, quick: bool) -> PrintedTable:
+def loss_table(times: IterationTimes, quick: bool) -> PrintedTable:
     """Speed in halves by latency."""
     from topolane_studies import sites_loss
 
@@ -52,15 +52,15 @@ def loss_table(times: Times, quick: bool) -> PrintedTable:
     )
 
 
-def speed_table(times: Times) -> PrintedTable:
+def speed_table(times: IterationTimes) -> PrintedTable:
     """What the speed of the processes does."""
     from topolane_studies import sites, sites_loss
-    from topolane_studies.sites import Job, Wan
+    from topolane_studies.sites import SitesProgram, Wan
 
     speeds = sorted({*sites_loss.SPEEDS, sites.SPEED})
     lines = []
     for kernel in sites.KERNELS:
-        job = Job(kernel, sites.sized(kernel, 32))
+        job = SitesProgram(kernel, sites.sized(kernel, 32))
         lines.append((job.name, *(100 * times.speed(job, Wan(), speed) for speed in speeds)))
     return PrintedTable(
         "speeds",
@@ -70,7 +70,7 @@ def speed_table(times: Times) -> PrintedTable:
     )
 
 
-def scatter_table(times: Times, quick: bool) -> PrintedTable:
+def scatter_table(times: IterationTimes, quick: bool) -> PrintedTable:
     """The points of the figure."""
     from topolane_studies import sites_scatter
 
@@ -93,7 +93,7 @@ def scatter_table(times: Times, quick: bool) -> PrintedTable:
     )
 
 
-def prediction_table(times: Times, quick: bool) -> PrintedTable:
+def prediction_table(times: IterationTimes, quick: bool) -> PrintedTable:
     """What the engine gets about a program, and what it predicts."""
     from topolane_studies import sites_loss, sites_predict
 
@@ -115,7 +115,7 @@ def prediction_table(times: Times, quick: bool) -> PrintedTable:
     )
 
 
-def jobs_table(found: Sequence[Played]) -> PrintedTable:
+def jobs_table(found: Sequence[JobsOutcome]) -> PrintedTable:
     """Four programs, by who decides."""
     names = {"stay": "as placed", "inter-site-traffic": "paper's rule", "predicted-loss": "ours"}
     programs = sorted(found[0].ended)
@@ -141,7 +141,7 @@ def jobs_table(found: Sequence[Played]) -> PrintedTable:
     )
 
 
-def shared_table(times: Times, found: Sequence[Played]) -> PrintedTable:
+def shared_table(times: IterationTimes, found: Sequence[JobsOutcome]) -> PrintedTable:
     """The WAN's model compared with SMPI."""
     from topolane_studies import sites_jobs
 
@@ -154,7 +154,7 @@ def shared_table(times: Times, found: Sequence[Played]) -> PrintedTable:
     )
 
 
-def levels_table(found: Sequence[Line]) -> PrintedTable:
+def levels_table(found: Sequence[LevelsLine]) -> PrintedTable:
     """Two-level collectives compared with flat ones."""
     from topolane_studies import sites
 
@@ -176,7 +176,7 @@ def levels_table(found: Sequence[Line]) -> PrintedTable:
     )
 
 
-def arrivals_table(found: Sequence[Outcome]) -> PrintedTable:
+def arrivals_table(found: Sequence[ArrivalsOutcome]) -> PrintedTable:
     """Programs that come and go, by who decides."""
     from topolane_studies import sites_arrivals
 

@@ -13,14 +13,14 @@ from topolane.cli import common
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topolane_studies.sites_trace import Outcome
+    from topolane_studies.sites_trace import TraceOutcome
 
 JOBS, SEEDS = 300, 3
 QUICK_JOBS = 60
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
+class TraceOptions:
     """The options of the command."""
 
     trace: str
@@ -31,7 +31,7 @@ class Asked:
     workers: int | None
 
 
-def command(asked: Asked, as_json: bool) -> None:
+def command(asked: TraceOptions, as_json: bool) -> None:
     """Plays the log under every policy and prints a table or JSON."""
     from topolane_studies import sites_smpi, sites_trace
 
@@ -66,7 +66,7 @@ def command(asked: Asked, as_json: bool) -> None:
         click.echo(f"assumed: {line}")
 
 
-def played(asked: Asked) -> list[Outcome]:
+def played(asked: TraceOptions) -> list[TraceOutcome]:
     """The outcomes of all scenarios. Raises Missing without SimGrid."""
     from topolane_studies import sites_loss, sites_smpi, sites_trace
 
@@ -83,7 +83,7 @@ def played(asked: Asked) -> list[Outcome]:
         return sites_trace.study(planned, workers=asked.workers, done=done)
 
 
-def print_outcomes(counts: Sequence[int], found: Sequence[Outcome]) -> None:
+def print_outcomes(counts: Sequence[int], found: Sequence[TraceOutcome]) -> None:
     """A line for every number of sites and policy."""
     from topolane_studies import sites_trace
 
