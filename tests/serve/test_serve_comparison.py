@@ -41,7 +41,7 @@ def test_starts_are_those_of_the_simulator(watched: tuple[ReplaySource, list[Vie
     found = sorted(comparison.starts(replay.machine, followed, policy, "easy"))
     jobs = polars.DataFrame(dataclasses.replace(TASK, policy=policy).run().tables["jobs"])
     assert found == sorted(jobs["starting_time"].to_list())
-    assert found != sorted(stay.start for stay in followed.stays)
+    assert found != sorted(each.start for each in followed.jobs)
 
 
 def test_the_lines_are_of_the_system_and_of_the_policy(watched: tuple[ReplaySource, list[View]]) -> None:
@@ -85,7 +85,7 @@ def test_a_held_job_comes_when_it_is_released() -> None:
         View(20.0, (), (waiting(1, 2, 5.0),)),
         View(30.0, (running(1, (0, 1), 25.0),), ()),
     )
-    assert [(stay.since, stay.start) for stay in followed.stays] == [(20.0, 25.0)]
+    assert [(each.since, each.start) for each in followed.jobs] == [(20.0, 25.0)]
     assert starts == [20.0]
 
 
@@ -96,18 +96,18 @@ def test_a_job_that_was_requeued_comes_twice() -> None:
         View(10.0, (), (waiting(1, 2, -9.0),)),
         View(20.0, (running(1, (2, 3), 15.0),), ()),
     )
-    assert [(stay.start, stay.end) for stay in followed.stays] == [(-5.0, 10.0), (15.0, NEVER)]
+    assert [(each.start, each.end) for each in followed.jobs] == [(-5.0, 10.0), (15.0, NEVER)]
     assert starts == [-5.0, 10.0]
 
 
 def test_a_job_that_is_seen_while_its_nodes_are_given_to_it_has_all_of_them() -> None:
-    """A Kubernetes group may be seen half bound, at the first look or later. It is one stay, on the nodes it has in the end."""
+    """A Kubernetes group may be seen half bound, at the first look or later. It is one job, on the nodes it has in the end."""
     followed, starts = seen(
         View(0.0, (running(1, (0,), -1.0),), ()),
         View(10.0, (running(1, (0, 1), -1.0), running(2, (2,), 9.0)), ()),
         View(20.0, (running(1, (0, 1), -1.0), running(2, (2, 3), 9.0)), ()),
     )
-    assert [(stay.job.nodes, stay.start) for stay in followed.stays] == [(2, -1.0), (2, 9.0)]
+    assert [(each.job.nodes, each.start) for each in followed.jobs] == [(2, -1.0), (2, 9.0)]
     assert followed.base is not None and followed.base.running[0].nodes == (0, 1)
     assert starts == [-1.0, 9.0]
 
@@ -120,7 +120,7 @@ def test_a_job_that_runs_again_at_the_next_look_comes_twice() -> None:
         View(20.0, (running(1, (0, 1), 15.0),), ()),
         View(30.0, (), ()),
     )
-    assert [(stay.start, stay.end) for stay in followed.stays] == [(5.0, 15.0), (15.0, 30.0)]
+    assert [(each.start, each.end) for each in followed.jobs] == [(5.0, 15.0), (15.0, 30.0)]
     assert starts == [5.0, 15.0]
 
 
@@ -154,7 +154,7 @@ def test_a_job_that_is_cancelled_is_gone_in_both() -> None:
         View(20.0, (base,), (waiting(3, 2, 9.5),)),
         View(500.0, (base,), (waiting(3, 2, 9.5),)),
     )
-    assert followed.stays[1].end == 20.0 and followed.stays[1].start == NEVER
+    assert followed.jobs[1].end == 20.0 and followed.jobs[1].start == NEVER
     assert starts == [0.0, NEVER, NEVER]
 
 

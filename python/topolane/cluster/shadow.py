@@ -115,8 +115,8 @@ class Shadow:
         self.summary.policy, self.summary.system = policy, SIDES[watched.system]
         self.away = None if before.until is None else max(time.time() - before.until, 0.0)
         """Seconds in which no shadow looked, if this goes on from a log."""
-        for number, stay in before.stays.items():
-            self._hypothetical.hold(number, stay.holder)
+        for number, run in before.runs.items():
+            self._hypothetical.hold(number, run.holder)
         more: dict[str, Any] = dict(watched.facts)
         if min_bandwidth is not None:
             more["min_bandwidth"] = min_bandwidth

@@ -64,10 +64,10 @@ class Past:
     """The time of its last event; None if it has none."""
     last: int = 0
     """The highest number of a job."""
-    stays: dict[int, LoggedRun] = dataclasses.field(default_factory=dict)
+    runs: dict[int, LoggedRun] = dataclasses.field(default_factory=dict)
     """The jobs that hold nodes."""
     over: dict[int, LoggedRun] = dataclasses.field(default_factory=dict)
-    """The last stay of those that ended."""
+    """The last run of those that ended."""
 
 
 def past(path: str | Path, policy: str, machine: Machine) -> Past:
@@ -86,15 +86,15 @@ def past(path: str | Path, policy: str, machine: Machine) -> Past:
                         f"{path}:{line}: the log is of policy {parsing.shown(event['policy'])}: name another file, or that policy"
                     )
                 if "away" not in event:
-                    found.stays.clear()  # All that holds nodes follows.
+                    found.runs.clear()  # All that holds nodes follows.
             elif kind == "ends":
-                stay = found.stays.pop(number := _whole(event["id"]), None)
-                if stay is not None:
-                    found.over[number] = stay
+                run = found.runs.pop(number := _whole(event["id"]), None)
+                if run is not None:
+                    found.over[number] = run
             elif kind in ("holds", "start"):
                 number, nodes = _whole(event["id"]), _known(machine, event["nodes"])
                 found.last = max(found.last, number)
-                found.stays[number] = _stay(event, nodes)
+                found.runs[number] = _run(event, nodes)
                 if kind == "start":
                     found.summary.add(event, len(nodes))
                 else:
@@ -111,44 +111,44 @@ class ShadowReplay:
     summary: Summary = dataclasses.field(default_factory=Summary)
     differing: list[str] = dataclasses.field(default_factory=list)
     """Sentences, one for each answer of this engine that differs from the log."""
-    stays: dict[int, LoggedRun] = dataclasses.field(default_factory=dict)
-    """The last stay of each job, by its number."""
+    runs: dict[int, LoggedRun] = dataclasses.field(default_factory=dict)
+    """The last run of each job, by its number."""
 
     def csv(self) -> str:
         """The jobs that ran to their end, as a workload for `topolane compare --trace`. Of a job that ran several times, the last
-        stay.
+        run.
         """
         columns = COLUMNS if self.summary.system == SIDES["slurm"] else WITH_RESOURCES
         table = io.StringIO()
         writer = csv.writer(table, lineterminator="\n")
         writer.writerow(columns)
-        for job, stay in sorted(self.stays.items()):
-            if stay.end is None or not stay.count:
+        for job, run in sorted(self.runs.items()):
+            if run.end is None or not run.count:
                 continue
-            if stay.hosts.startswith(files.FORMULA):
+            if run.hosts.startswith(files.FORMULA):
                 # Read back as it is, so nothing can be put in front of it.
                 raise InputError(
-                    f"job {job}: ran on {parsing.shown(stay.hosts)}, which a spreadsheet would compute"
+                    f"job {job}: ran on {parsing.shown(run.hosts)}, which a spreadsheet would compute"
                 )
-            row = _row(job, stay)
+            row = _row(job, run)
             writer.writerow(row[column] for column in columns)
         return table.getvalue()
 
 
-def _row(job: int, stay: LoggedRun) -> dict[str, Any]:
-    run, share = max((stay.end or 0.0) - stay.start, 0.0), stay.share or {}
+def _row(job: int, run: LoggedRun) -> dict[str, Any]:
+    seconds, share = max((run.end or 0.0) - run.start, 0.0), run.share or {}
     return {
         "id": job,
-        "submit": stay.submit,
-        "run": run,
-        "nodes": stay.count,
+        "submit": run.submit,
+        "run": seconds,
+        "nodes": run.count,
         # A run is not longer than its walltime, which a cluster of Kubernetes need not have.
-        "walltime": max(run, stay.walltime) if stay.walltime else run if stay.share is None else "",
+        "walltime": max(seconds, run.walltime) if run.walltime else seconds if run.share is None else "",
         "cores": share.get("cores", ""),
         "memory": share.get("memory", ""),
         "gpus_per_node": share.get("gpu") or "",
-        "start": stay.start,
-        "hosts": stay.hosts,
+        "start": run.start,
+        "hosts": run.hosts,
     }
 
 
@@ -187,9 +187,9 @@ def _begun(
     least = _optional(event.get("min_bandwidth"))
     asked = Hypothetical(machine, resolve(named), least, counts_slots=system == "kubernetes")
     if before is not None and "away" in event:
-        for job, stay in found.stays.items():
-            if stay.end is None:
-                asked.hold(job, stay.holder)
+        for job, run in found.runs.items():
+            if run.end is None:
+                asked.hold(job, run.holder)
     return asked
 
 
@@ -198,29 +198,29 @@ def _repeat(event: Mapping[str, Any], asked: Hypothetical, found: ShadowReplay, 
     if kind == "ends":
         number = _whole(event["id"])
         asked.end(number)
-        if (stay := found.stays.get(number)) is not None:
-            stay.end = _number(event["at"])
+        if (run := found.runs.get(number)) is not None:
+            run.end = _number(event["at"])
     elif kind == "service":
         asked.serve(_nodes(machine, event["out"]))
     elif kind in ("holds", "start"):
-        number, stay = _whole(event["id"]), _stay(event, _nodes(machine, event["nodes"]))
+        number, run = _whole(event["id"]), _run(event, _nodes(machine, event["nodes"]))
         if kind == "holds":
             found.summary.missed += 1
         else:
-            _compare(event, number, stay, asked, found, where)
-        asked.hold(number, stay.holder)
-        found.stays[number] = stay
+            _compare(event, number, run, asked, found, where)
+        asked.hold(number, run.holder)
+        found.runs[number] = run
 
 
 def _compare(
-    event: Mapping[str, Any], job: int, stay: LoggedRun, asked: Hypothetical, found: ShadowReplay, where: str
+    event: Mapping[str, Any], job: int, run: LoggedRun, asked: Hypothetical, found: ShadowReplay, where: str
 ) -> None:
     if not isinstance(event.get("not_asked", ""), str) or not isinstance(event.get("plugin") or "", str):
         raise TypeError("a sentence was expected")
     if "not_asked" not in event:
-        again = answered(asked.ask(_question(event, job, stay, asked.machine)), asked.machine)
+        again = answered(asked.ask(_question(event, job, run, asked.machine)), asked.machine)
         if "pods" not in event:  # Several pods lie on one node, which the log does not say.
-            holder = stay.holder
+            holder = run.holder
             placed = asked.placed(job, holder.nodes, holder.links, holder.bandwidth_share)
             again = {"aph": placed.aph, "shares_with": placed.shares_with, **again}
         logged = {key: event[key] for key in again}
@@ -229,18 +229,18 @@ def _compare(
                 f"{where}: the log says {parsing.shown(logged)}, the engine {parsing.shown(again)}"
             )
             event = {**event, **again}
-    found.summary.add(event, stay.count)
+    found.summary.add(event, run.count)
 
 
-def _question(event: Mapping[str, Any], job: int, stay: LoggedRun, machine: Machine) -> Question:
+def _question(event: Mapping[str, Any], job: int, run: LoggedRun, machine: Machine) -> Question:
     if "free" in event:
         slots = NodeSlots(_counts(machine, event["free"]), _counts(machine, event["room"]))
         return Question(job, _whole(event["pods"]), slots=slots)
     eligible = _nodes(machine, event["eligible"]) if "eligible" in event else None
-    return Question(job, stay.count, stay.share, eligible)
+    return Question(job, run.count, run.share, eligible)
 
 
-def _stay(event: Mapping[str, Any], nodes: Sequence[int]) -> LoggedRun:
+def _run(event: Mapping[str, Any], nodes: Sequence[int]) -> LoggedRun:
     share = _share(event.get("share"))
     links = tuple(map(_whole, event.get("links", [])))
     holder = Holder(tuple(nodes), links, _number(event.get("bandwidth_share", 1.0)), share=share)

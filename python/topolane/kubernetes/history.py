@@ -48,21 +48,21 @@ class PlacedGroup:
 
 
 class GroupHistory:
-    """Compares each look with what was known. stays: of the jobs that held nodes at the last one, by name. since: when
+    """Compares each look with what was known. placed: of the jobs that held nodes at the last one, by name. since: when
     the first look was, if this goes on from a log. Jobs that had ended by then are not in the log.
     """
 
     def __init__(
         self,
-        stays: Mapping[str, PlacedGroup] | None = None,
+        placed: Mapping[str, PlacedGroup] | None = None,
         over: Mapping[str, float] | None = None,
         since: float = 0.0,
     ) -> None:
-        self._is_first, self._since = stays is None, since
-        self._here = dict(stays or {})
+        self._is_first, self._since = placed is None, since
+        self._here = dict(placed or {})
         self._over: dict[str, float] = dict(over or {})
-        """When the last stay of each job that has ended began."""
-        self._last = max([stay.number for stay in self._here.values()], default=0)
+        """When the last run of each job that has ended began."""
+        self._last = max([group.number for group in self._here.values()], default=0)
 
     def follow(
         self, pods: Sequence[Pod], records: Mapping[str, JobRecord], now: float, last: int = 0
@@ -76,14 +76,14 @@ class GroupHistory:
         _rename(self._here, groups)
         _rename(self._over, groups)
         found: list[GroupStarted | GroupEnded] = []
-        for name, stay in list(self._here.items()):
-            mine = [pod for pod in groups.get(name, []) if pod.created <= stay.start]
+        for name, group in list(self._here.items()):
+            mine = [pod for pod in groups.get(name, []) if pod.created <= group.start]
             if not any(pod.holds_node for pod in mine):
                 del self._here[name]
-                self._over[name] = stay.start
+                self._over[name] = group.start
                 ends = [pod.ended for pod in mine if pod.ended is not None]
                 gone = not mine or len(ends) < len(mine)
-                found.append(GroupEnded(stay.number, max(now if gone else max(ends), stay.start)))
+                found.append(GroupEnded(group.number, max(now if gone else max(ends), group.start)))
         for name, members in groups.items():
             if name not in self._here:
                 found += self._new(name, members, records, now)

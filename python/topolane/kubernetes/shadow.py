@@ -47,8 +47,8 @@ class WatchedCluster:
         self._proofs, self._last = proved or Proofs(), past.last
         self._history = history.GroupHistory()
         if past.until is not None:
-            here = {stay.key: history.PlacedGroup(number, stay.start) for number, stay in past.stays.items()}
-            over = {stay.key: stay.start for stay in past.over.values()}
+            here = {run.key: history.PlacedGroup(number, run.start) for number, run in past.runs.items()}
+            over = {run.key: run.start for run in past.over.values()}
             self._history = history.GroupHistory(here, over, past.since or 0.0)
 
     def look(self) -> Look:

@@ -25,7 +25,7 @@ PART = 0.05
 
 @dataclasses.dataclass
 class ObservedJob:
-    """One stay of a job in the system. Times are in seconds."""
+    """A job that was in the system. Times are in seconds."""
 
     job: Waiting
     since: float
@@ -47,8 +47,8 @@ class Followed:
 
     def __init__(self) -> None:
         self.base: View | None = None
-        """The first snapshot. Its running jobs are numbered by their index in `stays`."""
-        self.stays: list[ObservedJob] = []
+        """The first snapshot. Its running jobs are numbered by their index in `jobs`."""
+        self.jobs: list[ObservedJob] = []
         self.outs: list[tuple[float, tuple[int, ...]]] = []
         """The nodes out of service from each time on."""
         self.last = 0.0
@@ -73,7 +73,7 @@ class Followed:
         self.last = snapshot.time
 
     def _runs(self, job: Running) -> None:
-        known = self._stay(job.id)
+        known = self._observed(job.id)
         if known is not None and known.start in (NEVER, job.start):
             if known.since == job.start and known.job.nodes < len(job.nodes):
                 self._widen(self._now[job.id], job)
@@ -85,12 +85,12 @@ class Followed:
         self._begin(
             job.id, Waiting(0, "", "", "", len(job.nodes), job.start, walltime, share=job.share), job.start
         )
-        self.stays[-1].start = job.start
+        self.jobs[-1].start = job.start
 
     def _widen(self, number: int, job: Running) -> None:
         """Corrects the nodes of a group that was first seen while only some of its pods were bound."""
-        stay = self.stays[number]
-        stay.job = dataclasses.replace(stay.job, nodes=len(job.nodes))
+        observed = self.jobs[number]
+        observed.job = dataclasses.replace(observed.job, nodes=len(job.nodes))
         base = self.base
         if base is not None and number < len(base.running):
             there = list(base.running)
@@ -98,7 +98,7 @@ class Followed:
             self.base = dataclasses.replace(base, running=tuple(there))
 
     def _waits(self, job: Waiting, now: float) -> None:
-        known = self._stay(job.id)
+        known = self._observed(job.id)
         if known is not None and known.start < NEVER:  # the job was requeued
             self._end(job.id, now)
         elif known is not None:
@@ -108,17 +108,17 @@ class Followed:
             return
         self._begin(job.id, job, now if job.id in self._held or known is not None else job.submit)
 
-    def _stay(self, id: int) -> ObservedJob | None:
-        return self.stays[self._now[id]] if id in self._now else None
+    def _observed(self, id: int) -> ObservedJob | None:
+        return self.jobs[self._now[id]] if id in self._now else None
 
     def _begin(self, id: int, job: Waiting, since: float) -> None:
         assert self.base is not None
-        self._now[id] = number = len(self.stays)
+        self._now[id] = number = len(self.jobs)
         self._held.discard(id)
-        self.stays.append(ObservedJob(dataclasses.replace(job, id=number), since, max(since, self.base.time)))
+        self.jobs.append(ObservedJob(dataclasses.replace(job, id=number), since, max(since, self.base.time)))
 
     def _end(self, id: int, now: float) -> None:
-        self.stays[self._now.pop(id)].end = now
+        self.jobs[self._now.pop(id)].end = now
 
 
 def starts(machine: Machine, followed: Followed, policy: str, queue: str) -> list[float]:
@@ -128,19 +128,19 @@ def starts(machine: Machine, followed: Followed, policy: str, queue: str) -> lis
     At first the jobs run where the system had placed them. Submissions and cancellations are those of the
     system.
     """
-    base, stays = followed.base, followed.stays
+    base, jobs = followed.base, followed.jobs
     assert base is not None
-    copied = Copy(machine, base, policy, queue, {number: stay.runs for number, stay in enumerate(stays)})
-    found = [stay.start for stay in stays[: len(base.running)]] + [NEVER] * (len(stays) - len(base.running))
-    events = [(stay.seen, 0, number) for number, stay in enumerate(stays) if number >= len(base.running)]
-    events += [(stay.end, 1, number) for number, stay in enumerate(stays) if stay.end < stay.start == NEVER]
+    copied = Copy(machine, base, policy, queue, {number: each.runs for number, each in enumerate(jobs)})
+    found = [each.start for each in jobs[: len(base.running)]] + [NEVER] * (len(jobs) - len(base.running))
+    events = [(each.seen, 0, number) for number, each in enumerate(jobs) if number >= len(base.running)]
+    events += [(each.end, 1, number) for number, each in enumerate(jobs) if each.end < each.start == NEVER]
     events += [(time, 2, index) for index, (time, _) in enumerate(followed.outs)]
     for time_, group in itertools.groupby(sorted(events), key=lambda event: event[0]):
         for start in copied.advance(time_):
             found[start.id] = start.start
         for _, kind, number in group:
             if kind == 0:
-                copied.submit(stays[number].job, number)
+                copied.submit(jobs[number].job, number)
             elif kind == 1:
                 copied.withdraw(number)
             else:
@@ -164,7 +164,7 @@ class PolicyComparison:
         back.
         """
         with self._lock:
-            if len(self._followed.stays) > MOST_JOBS or snapshot.time < self._followed.last:
+            if len(self._followed.jobs) > MOST_JOBS or snapshot.time < self._followed.last:
                 self._followed = Followed()
             self._followed.add(snapshot)
 
@@ -183,21 +183,21 @@ class PolicyComparison:
         return self._series
 
     def _made(self, followed: Followed, base: View) -> Series:
-        stays = followed.stays
+        jobs = followed.jobs
         edges = edges_of(base.time, followed.last)
-        submits, nodes = [stay.since for stay in stays], [stay.job.nodes for stay in stays]
+        submits, nodes = [each.since for each in jobs], [each.job.nodes for each in jobs]
 
         def drawn(name: str, starts: Sequence[float], ends: Sequence[float]) -> PolicyLine:
             return line_of(name, edges, self._machine.nodes, submits, starts, ends, nodes)
 
-        lines = [drawn(self._name, [stay.start for stay in stays], [stay.end for stay in stays])]
+        lines = [drawn(self._name, [each.start for each in jobs], [each.end for each in jobs])]
         for policy in self._policies:
             found = starts(self._machine, followed, policy, self._queue)
-            ends = [min(start + stay.runs, _gone(stay)) for start, stay in zip(found, stays)]
+            ends = [min(start + each.runs, _gone(each)) for start, each in zip(found, jobs)]
             lines.append(drawn(f"{policy}, {self._queue}", found, ends))
         return Series([float(edge) for edge in edges[1:]], lines)
 
 
-def _gone(stay: ObservedJob) -> float:
+def _gone(observed: ObservedJob) -> float:
     """When a job was cancelled before its start; infinite for other jobs."""
-    return stay.end if stay.start == NEVER else NEVER
+    return observed.end if observed.start == NEVER else NEVER

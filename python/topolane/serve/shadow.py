@@ -29,7 +29,7 @@ RESOURCES = ("cores", "memory", "gpu")
 
 
 @dataclasses.dataclass
-class _Stay:
+class _LoggedJob:
     """A job on its nodes. Times are in seconds since 1970."""
 
     job: Running
@@ -49,7 +49,7 @@ class _Log:
     policy: str
     system: str
     """The system that placed the jobs."""
-    stays: list[_Stay]
+    jobs: list[_LoggedJob]
     first: float
     last: float
 
@@ -126,12 +126,12 @@ class ShadowSource:
             raise InputError(f"{self._path}: {error.strerror}") from error
 
     def _parsed(self) -> _Log:
-        stays: list[_Stay] = []
+        jobs: list[_LoggedJob] = []
         first = last = before = 0.0
         back = 0.0  # the seconds by which the clock was set back while the log was written
         machine: Machine | None = None
         policy = system = ""
-        open_stays: dict[int, _Stay] = {}
+        unended: dict[int, _LoggedJob] = {}
         for line, event in events(self._path):
             where = f"{self._path}:{line}"
             try:
@@ -147,36 +147,38 @@ class ShadowSource:
                     policy = policy_of(event, self._policy, where)
                     system = "Kubernetes" if event.get("system") == "kubernetes" else "Slurm"
                     first = first or time
-                elif machine is not None and (stay := _followed(event, machine, policy, open_stays)):
-                    stays.append(stay)
+                elif machine is not None and (logged := _followed(event, machine, policy, unended)):
+                    jobs.append(logged)
             except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError) as error:
                 raise no_event(where, error) from error
         if machine is None:
             raise InputError(f"{self._path}: not the log of a shadow: no line has its machine and policy")
-        for stay in stays if back else ():
-            stay.job = dataclasses.replace(
-                stay.job,
-                start=stay.job.start - back,
-                end=None if stay.job.end is None else stay.job.end - back,
+        for logged in jobs if back else ():
+            logged.job = dataclasses.replace(
+                logged.job,
+                start=logged.job.start - back,
+                end=None if logged.job.end is None else logged.job.end - back,
             )
-            stay.submit, stay.end = stay.submit - back, stay.end - back
-        return _Log(machine, policy, system, stays, first - back, last - back)
+            logged.submit, logged.end = logged.submit - back, logged.end - back
+        return _Log(machine, policy, system, jobs, first - back, last - back)
 
     def _at(self, time: float) -> View:
-        stays = self._log.stays
-        running = [stay for stay in stays if stay.job.start <= time < stay.end and stay.job.nodes]
-        waiting = [stay for stay in stays if stay.submit <= time < stay.job.start]
-        waiting.sort(key=lambda stay: (stay.submit, stay.job.id))
-        return View(time, tuple(stay.job for stay in running), tuple(_waiting(stay) for stay in waiting))
+        jobs = self._log.jobs
+        running = [logged for logged in jobs if logged.job.start <= time < logged.end and logged.job.nodes]
+        waiting = [logged for logged in jobs if logged.submit <= time < logged.job.start]
+        waiting.sort(key=lambda logged: (logged.submit, logged.job.id))
+        return View(
+            time, tuple(logged.job for logged in running), tuple(_waiting(logged) for logged in waiting)
+        )
 
 
 def _followed(
-    event: Mapping[str, Any], machine: Machine, policy: str, open_stays: dict[int, _Stay]
-) -> _Stay | None:
-    """The stay that an event begins, if any. If the event ends a stay, its end is recorded."""
+    event: Mapping[str, Any], machine: Machine, policy: str, unended: dict[int, _LoggedJob]
+) -> _LoggedJob | None:
+    """The job that an event starts, if any. If the event ends a job, its end is recorded."""
     kind = event["event"]
-    if kind == "ends" and (stay := open_stays.pop(int(event["id"]), None)) is not None:
-        stay.end = float(event["at"])
+    if kind == "ends" and (logged := unended.pop(int(event["id"]), None)) is not None:
+        logged.end = float(event["at"])
     if kind not in ("holds", "start"):
         return None
     answer = event.get("policy") or {}
@@ -191,14 +193,14 @@ def _followed(
         share=_share(event.get("share"), machine),
         shadow_note=_said(event, policy) if kind == "start" else "",
     )
-    stay = _Stay(
+    logged = _LoggedJob(
         job,
         float(event["submit"]),
         hops=(event.get("aph"), answer.get("aph")),
         meets=(event.get("shares_with"), answer.get("shares_with")),
     )
-    open_stays[job.id] = stay
-    return stay
+    unended[job.id] = logged
+    return logged
 
 
 def _said(event: Mapping[str, Any], policy: str) -> str:
@@ -215,15 +217,15 @@ def _said(event: Mapping[str, Any], policy: str) -> str:
 
 
 def _line(log: _Log, name: str, side: int, edges: NDArray[Any]) -> PolicyLine:
-    stays = log.stays
-    starts = [stay.job.start for stay in stays]
-    nodes = [len(stay.job.nodes) for stay in stays]
+    jobs = log.jobs
+    starts = [logged.job.start for logged in jobs]
+    nodes = [len(logged.job.nodes) for logged in jobs]
     found = line_of(
-        *(name, edges, log.machine.nodes, [stay.submit for stay in stays], starts),
-        *([stay.end for stay in stays], nodes),
+        *(name, edges, log.machine.nodes, [logged.submit for logged in jobs], starts),
+        *([logged.end for logged in jobs], nodes),
     )
-    hops = [stay.hops[side] if count > 1 else None for stay, count in zip(stays, nodes)]
-    meets = [None if (met := stay.meets[side]) is None else 100.0 * (met > 0) for stay in stays]
+    hops = [logged.hops[side] if count > 1 else None for logged, count in zip(jobs, nodes)]
+    meets = [None if (met := logged.meets[side]) is None else 100.0 * (met > 0) for logged in jobs]
     points = points_of(starts, edges)
     return dataclasses.replace(found, hops=means(points, hops), sharing=means(points, meets))
 
@@ -244,10 +246,10 @@ def _share(logged: Any, machine: Machine) -> dict[str, float] | None:
     return {str(name): count for name, count in found.items() if count and name in machine.resources} or None
 
 
-def _waiting(stay: _Stay) -> Waiting:
-    job = stay.job
+def _waiting(logged: _LoggedJob) -> Waiting:
+    job = logged.job
     return Waiting(
-        *(job.id, job.name, job.title, job.user, len(job.nodes), stay.submit),
+        *(job.id, job.name, job.title, job.user, len(job.nodes), logged.submit),
         None if job.end is None else job.end - job.start,
         why="the log of a shadow does not say why",
         expected_start=job.start,

@@ -14,7 +14,7 @@ class WatchedRun:
 
     start: float
     nodes: str | None
-    """The host list as Slurm writes it; None if the stay is known only from a log."""
+    """The host list as Slurm writes it; None if the run is known only from a log."""
     is_configuring: bool = False
     """Whether the nodes still boot. When they are ready, Slurm changes the start."""
 
@@ -60,32 +60,32 @@ class Looks:
         self._longest_gap, self._since = longest_gap, since
         self._is_first = here is None
         self._here = dict(here or {})
-        """The stays of jobs that hold nodes."""
+        """The runs of jobs that hold nodes."""
         self._over = dict(over or {})
-        """The last stays of ended jobs that Slurm still has."""
+        """The last runs of ended jobs that Slurm still has."""
 
     def update(self, snapshot: Snapshot) -> list[SlurmEnded | SlurmStarted]:
         """The events since the last snapshot, in order."""
         found = [*self._ended(snapshot), *self._started(snapshot)]
-        self._over = {number: stay for number, stay in self._over.items() if number in snapshot.jobs}
+        self._over = {number: run for number, run in self._over.items() if number in snapshot.jobs}
         self._is_first = False
         return sorted(found, key=_order)
 
     def _ended(self, snapshot: Snapshot) -> Iterator[SlurmEnded | SlurmStarted]:
-        for number, stay in list(self._here.items()):
+        for number, run in list(self._here.items()):
             job = snapshot.jobs.get(number)
-            if job is not None and _holds(job) and _is_same(job, stay):
-                self._here[number] = _stay(job)
+            if job is not None and _holds(job) and _is_same(job, run):
+                self._here[number] = _run(job)
                 continue
             del self._here[number]
-            if job is not None and _holds(job) and job.start == stay.start:
-                self._here[number] = _stay(job)
+            if job is not None and _holds(job) and job.start == run.start:
+                self._here[number] = _run(job)
                 yield SlurmEnded(number, snapshot.time)
                 yield SlurmStarted(job, snapshot.time, is_missed=True)
                 continue
-            self._over[number] = stay
-            at = snapshot.time if job is None else _end_of(job, stay, snapshot.time)
-            yield SlurmEnded(number, max(at, stay.start))
+            self._over[number] = run
+            at = snapshot.time if job is None else _end_of(job, run, snapshot.time)
+            yield SlurmEnded(number, max(at, run.start))
 
     def _started(self, snapshot: Snapshot) -> Iterator[SlurmEnded | SlurmStarted]:
         for job in snapshot.jobs.values():
@@ -95,7 +95,7 @@ class Looks:
                 continue
             if not _holds(job) and 0 < job.end <= self._since:
                 continue
-            (self._here if _holds(job) else self._over)[job.id] = _stay(job)
+            (self._here if _holds(job) else self._over)[job.id] = _run(job)
             is_missed = self._is_first or job.start < snapshot.time - self._longest_gap
             if _holds(job) or not self._is_first:
                 yield SlurmStarted(job, job.start, is_missed)
@@ -122,19 +122,19 @@ def _holds(job: SlurmJob) -> bool:
     return job.holds_nodes and job.state != "COMPLETING"
 
 
-def _is_same(job: SlurmJob, stay: WatchedRun) -> bool:
-    is_there = stay.nodes is None or job.allocated == stay.nodes
-    return is_there and (job.start == stay.start or stay.is_configuring)
+def _is_same(job: SlurmJob, run: WatchedRun) -> bool:
+    is_there = run.nodes is None or job.allocated == run.nodes
+    return is_there and (job.start == run.start or run.is_configuring)
 
 
-def _stay(job: SlurmJob) -> WatchedRun:
+def _run(job: SlurmJob) -> WatchedRun:
     return WatchedRun(job.start, job.allocated, job.state == "CONFIGURING")
 
 
-def _end_of(job: SlurmJob, stay: WatchedRun, now: float) -> float:
-    """When a stay ended, if the job's record says so; otherwise `now`."""
-    if job.start == stay.start and job.end:
+def _end_of(job: SlurmJob, run: WatchedRun, now: float) -> float:
+    """When a run ended, if the job's record says so; otherwise `now`."""
+    if job.start == run.start and job.end:
         return min(job.end, now)
     return (
-        min(job.start, now) if job.start > stay.start else now
+        min(job.start, now) if job.start > run.start else now
     )  # the job was requeued, and perhaps started again

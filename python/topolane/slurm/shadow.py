@@ -69,8 +69,8 @@ class WatchedSlurm:
         if past.until is None:
             return
         here, over = (
-            {number: looks.WatchedRun(stay.start, None) for number, stay in some.items()}
-            for some in (past.stays, past.over)
+            {number: looks.WatchedRun(run.start, None) for number, run in some.items()}
+            for some in (past.runs, past.over)
         )
         self._looks = looks.Looks(self._gap, here, over, past.since or 0.0)
 
