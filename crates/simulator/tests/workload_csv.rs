@@ -165,6 +165,14 @@ fn any_job() -> impl Strategy<Value = Job> {
         })
 }
 
+/// The reader adds details from the other columns of a row; they have no column of their own.
+fn without_details(mut jobs: Vec<Job>) -> Vec<Job> {
+    for job in &mut jobs {
+        job.details = None;
+    }
+    jobs
+}
+
 proptest! {
     /// Any jobs read back to the last bit.
     #[test]
@@ -174,7 +182,8 @@ proptest! {
             job.id = id;
         }
         let text = to_csv(&Workload { jobs: jobs.clone(), ..Workload::default() });
-        prop_assert_eq!(text.map_err(|error| error.to_string()).and_then(|text| read(&text)), Ok(jobs));
+        let again = text.map_err(|error| error.to_string()).and_then(|text| read(&text));
+        prop_assert_eq!(again.map(without_details), Ok(jobs));
     }
 }
 

@@ -2,8 +2,10 @@
 
 #![allow(clippy::float_cmp, clippy::unwrap_used)] // Values are exact; helpers may fail.
 
+use std::sync::Arc;
+
 use topolane_placement::Share;
-use topolane_simulator::workload::{Job, ReadOptions, Recorded, Workload, sacct};
+use topolane_simulator::workload::{Details, Job, ReadOptions, Recorded, Workload, sacct};
 
 const HEADER: &str = "JobIDRaw|Submit|Start|End|ElapsedRaw|TimelimitRaw|NNodes|NodeList\n";
 
@@ -41,6 +43,7 @@ JobIDRaw|JobName|User|Account|Partition|Submit|Eligible|Start|End|ElapsedRaw|Tim
         nodes: 4,
         share: Share::Whole,
         recorded: Some(Recorded { start: 2.0, hosts: "cab[7-10]".into(), ..Recorded::default() }),
+        details: Some(Arc::new(Details { partition: "pbatch".into(), ..Details::default() })),
         ..Job::default()
     };
     assert_eq!(workload.jobs, [expected]);
