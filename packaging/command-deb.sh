@@ -39,7 +39,8 @@ packages=$home/lib/python3.$minor/site-packages
 
 mkdir -p "$home/bin" "$stage/tree/usr/bin"
 "$UV" pip install --quiet --target "$packages" --link-mode copy --python-version "3.$minor" \
-    --python-platform "$processor-manylinux_2_28" --only-binary :all: --constraints "$ROOT/requirements/test.txt" \
+    --python-platform "$processor-manylinux_2_28" --only-binary :all: \
+    --constraints "$ROOT/requirements/base.txt" --constraints "$ROOT/requirements/test.txt" \
     "topolane[$EXTRAS] @ file://$wheel"
 
 # What pip and uv note of where the wheel lay, and their commands, which name another Python.

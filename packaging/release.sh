@@ -53,7 +53,8 @@ lists() {
     local tree=$1 name=$1/dist/topolane-$VERSION
     unzip -p "$2" '*/sboms/*.cyclonedx.json' >"$name-crates.cdx.json"
     "$tree/.venv/bin/uv" venv --quiet "$tree/installed"
-    "$tree/.venv/bin/uv" pip install --quiet --python "$tree/installed" --constraints "$tree/requirements/test.txt" \
+    "$tree/.venv/bin/uv" pip install --quiet --python "$tree/installed" \
+        --constraints "$tree/requirements/base.txt" --constraints "$tree/requirements/test.txt" \
         "topolane[kubernetes,serve,slurm] @ file://$2"
     "$tree/.venv/bin/cyclonedx-py" environment --output-reproducible "$tree/installed/bin/python" |
         sed "s|file://$tree/dist/|file:///|g" >"$name-python.cdx.json"
