@@ -46,6 +46,12 @@ class RefusalCounts:
             self._process = os.getpid()  # Threads do not survive a fork.
         threading.Thread(target=self._run, name="topolane-refusals", daemon=True).start()
 
+    @property
+    def waiting(self) -> int:
+        """How many refusals are not yet in the table."""
+        with self._lock:
+            return self._waiting.total()
+
     def _run(self) -> None:
         while True:
             time.sleep(WRITTEN_SECONDS if self.write() else RESTS_SECONDS)
@@ -53,18 +59,17 @@ class RefusalCounts:
     def write(self) -> bool:
         """Adds the waiting counts to the table. Returns False, and keeps the counts, if the database fails."""
         with self._lock:
-            counts, self._waiting = self._waiting, Counter()
+            counts = +self._waiting
         if not counts:
             return True
         try:
             own_tables.make(REFUSALS)
             context = nova_context.get_admin_context()
-            for kind in sorted(counts):
-                _add(context, kind, counts[kind])
-                counts[kind] = 0
+            for kind, count in sorted(counts.items()):
+                _add(context, kind, count)
+                with self._lock:
+                    self._waiting[kind] -= count
         except UNUSABLE as error:
-            with self._lock:
-                self._waiting += counts
             if not self._warned:
                 LOG.warning("Refusals are not counted for metrics: %s", str(error).partition("\n")[0])
             self._warned = True
