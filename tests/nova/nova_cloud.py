@@ -41,6 +41,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "notifications": {"notification_format": "unversioned"},
     "quota": {"instances": -1, "cores": -1, "ram": -1, "server_groups": -1, "server_group_members": -1},
 }
+UNFINISHED = {"accepted", "pre-migrating", "preparing", "queued", "running", "migrating", "post-migrating"}
+"""Of the states of a migration."""
 Settings = Mapping[str, Mapping[str, Any]]
 """Options of nova.conf by group."""
 
@@ -268,24 +270,16 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
         def state() -> tuple[str, str | None] | None:
             found = self.api.get_server(server)
             status, host = str(found["status"]), found["OS-EXT-SRV-ATTR:host"]
-            # Nova says first that a server has left its host, and takes the host's name away after that.
+            # Nova says first that a server has left its host, or has been evacuated, and changes the host's name after that.
             leaves = status == "SHELVED_OFFLOADED" and host is not None
-            return None if leaves or found["OS-EXT-STS:task_state"] is not None else (status, host)
+            works = found["OS-EXT-STS:task_state"] is not None or self._migrations(server) & UNFINISHED
+            return None if leaves or works else (status, host)
 
         return until(state, f"{server} settled")
 
     def begin_migration(self, server: str) -> str:
         """Begins a live migration which its source holds until `end_migration`: the target."""
-        driver = self.computes[self.hosts([server])[server]].manager.driver
-        self._held[server] = held = threading.Event()
-        move = driver.live_migration
-
-        def wait(*arguments: Any, **named: Any) -> None:
-            driver.__dict__.pop("live_migration")
-            until(held.is_set, f"the migration of {server} may end")
-            move(*arguments, **named)
-
-        driver.live_migration = wait
+        self._hold(server, self.computes[self.hosts([server])[server]].manager.driver, "live_migration")
         self._post(
             f"/servers/{server}/action",
             {"os-migrateLive": {"host": None, "block_migration": "auto"}},
@@ -293,6 +287,40 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
         )
         until(lambda: self._running(server) is not None, f"the migration of {server} runs")
         return str(self._running(server))
+
+    def begin_evacuation(self, server: str) -> str:
+        """Begins one whose target has ended the task, and has not yet said that the server is there: the target. It
+        does so after `end_evacuation`."""
+        for compute in self.computes.values():
+            self._hold(server, compute.manager.rt, "finish_evacuation")
+        self._post(f"/servers/{server}/action", {"evacuate": {}}, "latest")
+        until(
+            lambda: self.api.get_server(server)["OS-EXT-STS:task_state"] is None,
+            f"the task of {server} ended",
+        )
+        found = [one for one in self.api.get_migrations() if one["instance_uuid"] == server]
+        return str(next(one["dest_compute"] for one in found if one["status"] in UNFINISHED))
+
+    def end_evacuation(self, server: str) -> None:
+        self._held[server].set()
+        self.settled(server)
+        for compute in self.computes.values():
+            compute.manager.rt.__dict__.pop("finish_evacuation", None)
+
+    def _hold(self, server: str, holder: Any, method: str) -> None:
+        """Lets the next call of a method wait for `_held[server]`."""
+        held, go_on = self._held.setdefault(server, threading.Event()), getattr(holder, method)
+        held.clear()
+
+        def wait(*arguments: Any, **named: Any) -> None:
+            holder.__dict__.pop(method, None)
+            until(held.is_set, f"{method} of {server} may go on")
+            go_on(*arguments, **named)
+
+        setattr(holder, method, wait)
+
+    def _migrations(self, server: str) -> set[str]:
+        return {str(one["status"]) for one in self.api.get_migrations() if one["instance_uuid"] == server}
 
     def _running(self, server: str) -> str | None:
         """Where a migration of the server goes that its source carries out."""

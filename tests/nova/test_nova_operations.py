@@ -106,6 +106,23 @@ def test_an_evacuated_server_gets_links_of_its_own_and_never_the_host_that_is_do
         cloud.recover(A[1])
 
 
+def test_an_evacuated_server_holds_its_links_before_nova_says_where_it_is(cloud: CloudProcess) -> None:
+    """Nova ends the server's task first, while its host is still the one that is down."""
+    servers = isolated(cloud, "saved", B)
+    cloud.break_down(B[1])
+    try:
+        target = cloud.begin_evacuation(servers[1])
+        try:
+            assert cloud.hosts([servers[1]]) == {servers[1]: B[1]}
+            [beside] = set(A) - {target}
+            assert is_refused(cloud, "too early", [beside, C[0]])
+        finally:
+            cloud.end_evacuation(servers[1])
+        assert cloud.hosts([servers[1]]) == {servers[1]: target}
+    finally:
+        cloud.recover(B[1])
+
+
 def test_links_of_shelved_servers_are_free_and_a_server_comes_back_to_links_of_its_own(
     cloud: CloudProcess,
 ) -> None:

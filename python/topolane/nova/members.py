@@ -15,10 +15,11 @@ from nova.compute.vm_states import SHELVED_OFFLOADED
 from nova.db.main import api as db
 from nova.db.main import models
 from oslo_log import log as logging
+from oslo_utils import timeutils
 
 from topolane.nova.hints import PlacementHint, hint_of
 from topolane.nova.unanswered import Unanswered
-from topolane.nova.unfinished import OVER, MigrationRecord, other_hosts
+from topolane.nova.unfinished import OVER, MigrationRecord, is_under_way, other_hosts
 
 LOG = logging.getLogger(__name__)
 
@@ -113,6 +114,7 @@ def known_servers(context: Any, uuids: Collection[str], *, needed: bool = False)
 
     found: dict[str, GroupMember] = {}
     migrating: dict[str, list[MigrationRecord]] = {}
+    latest: dict[str, datetime.datetime] = {}
     for result in nova_context.scatter_gather_all_cells(context, in_cell).values():
         if nova_context.is_cell_failure_sentinel(result):
             if needed:
@@ -120,17 +122,28 @@ def known_servers(context: Any, uuids: Collection[str], *, needed: bool = False)
             LOG.warning("A cell does not answer: the members it runs are not counted.")
             continue
         rows, migrations = result
-        for uuid, host, created, launch_index, state, task, deleted in rows:
+        for uuid, host, created, launch_index, state, task, deleted, changed in rows:
             here, busy = (None, False) if deleted else (host or None, task is not None)
             shelved = not deleted and state == SHELVED_OFFLOADED
             found[uuid] = GroupMember(uuid, here, created, launch_index or 0, busy, shelved=shelved)
+            latest[uuid] = changed or created
         for uuid, *migration in migrations:
             migrating.setdefault(uuid, []).append(MigrationRecord(*migration))
     for uuid, migrations in migrating.items():
         if uuid in found:
             member = found[uuid]
+            # Nova ends the task of an evacuated server before it writes the server's new host.
+            if _is_recent(latest[uuid]) and any(map(is_under_way, migrations)):
+                member = member._replace(busy=True)
             found[uuid] = member._replace(elsewhere=other_hosts(member.host, member.busy, migrations))
     return found
+
+
+def _is_recent(time: datetime.datetime | None) -> bool:
+    return (
+        time is not None
+        and (timeutils.utcnow() - time.replace(tzinfo=None)).total_seconds() < UNKNOWN_SECONDS
+    )
 
 
 @db.pick_context_manager_reader  # type: ignore[untyped-decorator]
@@ -149,6 +162,7 @@ def _rows(context: Any, uuids: Collection[str]) -> tuple[list[Any], list[Any]]:
         one.vm_state,
         one.task_state,
         one.deleted,
+        one.updated_at,
     )
     servers = context.session.query(*columns).filter(one.uuid.in_(list(uuids)), one.hidden == sa.false())
     moves = context.session.query(

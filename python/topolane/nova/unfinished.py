@@ -19,6 +19,11 @@ class MigrationRecord(NamedTuple):
     status: str
 
 
+def is_under_way(migration: MigrationRecord) -> bool:
+    """Whether it has neither ended nor waits for a confirmation."""
+    return migration.status not in OVER and migration.status != AWAITS_CONFIRMATION
+
+
 def other_hosts(host: str | None, busy: bool, migrations: Iterable[MigrationRecord]) -> tuple[str, ...]:
     """The hosts of a server's unfinished migrations, except its own `host`: destinations, or hosts to return
     to.
@@ -28,8 +33,6 @@ def other_hosts(host: str | None, busy: bool, migrations: Iterable[MigrationReco
     """
     if host is None:
         return ()
-    known = [
-        one for one in migrations if one.status == AWAITS_CONFIRMATION or (busy and one.status not in OVER)
-    ]
+    known = [one for one in migrations if one.status == AWAITS_CONFIRMATION or (busy and is_under_way(one))]
     hosts = (other for one in known for other in (one.source, one.target))
     return tuple(dict.fromkeys(other for other in hosts if other is not None and other != host))
