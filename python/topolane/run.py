@@ -92,7 +92,8 @@ class Settings:
     )
     """In a program also an object. The policy `recorded` replays the log's node lists and start times."""
     queue: str = option(
-        "easy", "Queue discipline: fcfs, easy, conservative, slurm, or recorded (the log's start times)."
+        "easy",
+        "Queue discipline: fcfs, easy, easy-strict, easy-pinned, conservative, slurm, or recorded (the log's start times).",
     )
     queue_config: str | tuple[str, str] | None = option(
         None,

@@ -14,12 +14,22 @@ pub struct QueueInfo {
 }
 
 /// All queue disciplines.
-pub const QUEUES: [QueueInfo; 5] = [
+pub const QUEUES: [QueueInfo; 7] = [
     QueueInfo { name: "fcfs", summary: "in order; nothing overtakes", build: || Box::new(Fcfs) },
     QueueInfo {
         name: "easy",
         summary: "one reservation, for the head; others overtake if it can still be kept",
         build: || Box::new(Easy::default()),
+    },
+    QueueInfo {
+        name: "easy-strict",
+        summary: "easy, but a job overtakes the head only if it ends before the reservation",
+        build: || Box::new(Easy::strict()),
+    },
+    QueueInfo {
+        name: "easy-pinned",
+        summary: "easy, but the reservation names nodes; others are placed as if the head were there",
+        build: || Box::new(Easy::pinned()),
     },
     QueueInfo {
         name: "conservative",

@@ -5,9 +5,19 @@ mod common;
 
 use std::collections::HashMap;
 
-use common::{COUNTING, Job, PICKY, Run, jobs, machine, mixed, no_core_twice, promised, rule, run};
+use common::{
+    COUNTING, EASY, Job, PICKY, Run, jobs, machine, mixed, no_core_twice, promised, rule, run,
+};
 use proptest::prelude::*;
 use topolane_scheduler::{Scheduler, queue};
+
+fn pairs<'a>(
+    policies: impl IntoIterator<Item = &'a str>,
+    disciplines: impl IntoIterator<Item = &'a str> + Clone,
+) -> Vec<(&'a str, &'a str)> {
+    let with_all = |policy| disciplines.clone().into_iter().map(move |one| (policy, one));
+    policies.into_iter().flat_map(with_all).collect()
+}
 
 /// Asserts that a head starts no later than it was first promised, and that its promise never moves to a later time.
 fn heads_are_never_delayed(run: &Run) {
@@ -52,8 +62,8 @@ proptest! {
     /// reservation never moves later, over any policy for which fewer jobs are no obstacle.
     #[test]
     fn easy_never_delays_the_head(jobs in jobs(60)) {
-        for policy in PICKY.into_iter().chain(COUNTING) {
-            let run = run(policy, "easy", &jobs);
+        for (policy, discipline) in pairs(PICKY.into_iter().chain(COUNTING), EASY) {
+            let run = run(policy, discipline, &jobs);
             heads_are_never_delayed(&run);
             no_core_twice(&jobs, &run);
         }
@@ -62,8 +72,8 @@ proptest! {
     /// EASY delays no head where jobs share nodes either.
     #[test]
     fn easy_never_delays_the_head_on_shared_nodes(jobs in mixed(60)) {
-        for policy in ["isolated", "first-fit", "hop-bytes"] {
-            let run = run(policy, "easy", &jobs);
+        for (policy, discipline) in pairs(["isolated", "first-fit", "hop-bytes"], EASY) {
+            let run = run(policy, discipline, &jobs);
             heads_are_never_delayed(&run);
             no_core_twice(&jobs, &run);
         }
@@ -105,8 +115,8 @@ proptest! {
     /// that forgets both starts the same jobs on the same nodes.
     #[test]
     fn easy_decides_the_same_from_scratch(jobs in jobs(60)) {
-        for policy in PICKY.into_iter().chain(COUNTING) {
-            a_full_pass_agrees(policy, "easy", &jobs);
+        for (policy, discipline) in pairs(PICKY.into_iter().chain(COUNTING), EASY) {
+            a_full_pass_agrees(policy, discipline, &jobs);
         }
     }
 
@@ -114,8 +124,8 @@ proptest! {
     /// for the head, which is good until a job takes a part of it.
     #[test]
     fn easy_decides_the_same_from_scratch_where_links_have_owners(jobs in jobs(60)) {
-        for policy in ["jigsaw", "laas"] {
-            a_full_pass_agrees(policy, "easy", &jobs);
+        for (policy, discipline) in pairs(["jigsaw", "laas"], EASY) {
+            a_full_pass_agrees(policy, discipline, &jobs);
         }
     }
 
@@ -123,16 +133,16 @@ proptest! {
     /// nothing.
     #[test]
     fn easy_decides_the_same_from_scratch_on_shared_nodes(jobs in mixed(60)) {
-        for policy in ["isolated", "first-fit"] {
-            a_full_pass_agrees(policy, "easy", &jobs);
-            a_full_pass_agrees(policy, "fcfs", &jobs);
+        for (policy, discipline) in pairs(["isolated", "first-fit"], EASY.into_iter().chain(["fcfs"])) {
+            a_full_pass_agrees(policy, discipline, &jobs);
         }
     }
 
     /// Every job that can ever run does run, under every discipline.
     #[test]
     fn no_job_starves(jobs in mixed(40)) {
-        for (policy, discipline) in [("isolated", "easy"), ("isolated", "conservative"), ("first-fit", "conservative"), ("blocks", "fcfs")] {
+        let under_easy = pairs(["isolated"], EASY);
+        for (policy, discipline) in under_easy.into_iter().chain([("isolated", "conservative"), ("first-fit", "conservative"), ("blocks", "fcfs")]) {
             let run = run(policy, discipline, &jobs);
             let started = run.start.iter().filter(|start| start.is_some()).count();
             let whole = policy != "blocks";

@@ -74,7 +74,9 @@ fn in_order(state: &mut Counts<'_>) -> Option<usize> {
 /// EASY (Mu'alem and Feitelson 2001): the shadow time is the time at which enough running jobs will have ended for the
 /// head to start. The extra nodes are those left over then. A job is backfilled if there are nodes and it ends by the
 /// shadow time or takes no more than the extra nodes.
-fn easy(state: &mut Counts<'_>) {
+///
+/// strict: only jobs that end by the shadow time are backfilled.
+fn easy(state: &mut Counts<'_>, strict: bool) {
     let Some(head) = in_order(state) else { return };
     let mut ends: Vec<(f64, u32)> =
         state.running.iter().map(|&job| (state.expected_end(job), state.jobs[job].nodes)).collect();
@@ -89,7 +91,7 @@ fn easy(state: &mut Counts<'_>) {
             shadow = end;
         }
     }
-    let mut extra = then - state.jobs[head].nodes;
+    let mut extra = if strict { 0 } else { then - state.jobs[head].nodes };
     for job in state.waiting.clone().into_iter().skip(1) {
         let Job { nodes, walltime, .. } = state.jobs[job];
         let in_time = state.now + walltime <= shadow;
@@ -162,7 +164,8 @@ fn textbook(discipline: &str, size: u32, jobs: &[Job]) -> Vec<Option<f64>> {
     let mut conservative = Conservative::default();
     play(size, jobs, |state, ended| match discipline {
         "fcfs" => drop(in_order(state)),
-        "easy" => easy(state),
+        "easy" => easy(state, false),
+        "easy-strict" => easy(state, true),
         _ => conservative.pass(state, size, ended),
     })
 }
@@ -174,7 +177,7 @@ proptest! {
     /// which their textbook forms start it.
     #[test]
     fn counting_policies_give_the_textbook_disciplines(jobs in jobs(60)) {
-        for discipline in ["fcfs", "easy", "conservative"] {
+        for discipline in ["fcfs", "easy", "easy-strict", "conservative"] {
             let expected = textbook(discipline, SIZE, &jobs);
             for policy in COUNTING {
                 let got = run(policy, discipline, &jobs);
@@ -187,7 +190,7 @@ proptest! {
     /// reservations name states and not numbers.
     #[test]
     fn so_they_do_on_what_is_left_of_a_machine(jobs in jobs(40)) {
-        for discipline in ["fcfs", "easy", "conservative"] {
+        for discipline in ["fcfs", "easy", "easy-strict", "conservative"] {
             let fitting: Vec<Job> = jobs.iter().filter(|job| job.nodes <= SIZE - 3).cloned().collect();
             let expected = textbook(discipline, SIZE - 3, &fitting);
             for policy in ["first-fit", "random"] {

@@ -43,7 +43,7 @@ MOST_RUNS = 20
     "queues",
     default="easy",
     show_default=True,
-    help="Queue disciplines, separated by commas: fcfs, easy, conservative, slurm, recorded (the log's start times).",
+    help="Queue disciplines, separated by commas: fcfs, easy, easy-strict, easy-pinned, conservative, slurm, recorded (the log's start times).",
 )
 @click.option(
     "--scenarios",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from topolane.run import Run
     from topolane.sweep import Task
 
-FORECAST_QUEUES = ("fcfs", "easy", "conservative")
+FORECAST_QUEUES = ("fcfs", "easy", "easy-strict", "easy-pinned", "conservative")
 """Queues that a forecast can use, because they need only the jobs. With others, forecasts assume `easy`."""
 REPLAYED = (
     "This is a replayed log. Starts are the engine's; a forecast knows only walltimes, so jobs that end earlier start others "

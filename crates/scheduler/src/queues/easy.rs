@@ -2,7 +2,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use topolane_placement::{HeadRule, Placement, Planned, Policy, Refusal, Request, RoomHelps};
+use topolane_placement::{
+    HeadRule, Occupancy, Placement, Planned, Policy, Refusal, Request, RoomHelps,
+};
 
 use crate::future::{Future, first_where};
 use crate::head_answers::HeadAnswers;
@@ -10,6 +12,19 @@ use crate::kinds::NO_CLASS;
 use crate::promise::Promise;
 use crate::queue::{HeadWait, Pass, Queue, Reservation};
 use crate::view::{View, Waiting};
+
+/// Which jobs may overtake the head.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Overtaking {
+    /// Those that end before its reservation, and those with which it can still be placed then.
+    #[default]
+    Harmless,
+    /// Those that end before its reservation.
+    EndsBefore,
+    /// Those that end before its reservation, and those that are placed as if it were already on the nodes that are
+    /// reserved for it.
+    BesideHead,
+}
 
 /// EASY backfilling (Lifka 1995; Mu'alem and Feitelson 2001) over any policy.
 ///
@@ -20,8 +35,11 @@ use crate::view::{View, Waiting};
 /// Where a policy has a [`HeadRule`], the head is placed by that rule, and its reservation is the earliest end at which
 /// that rule can place it. If that takes longer than the patience of the rule, the policy itself places the head. The
 /// choice is made when a job becomes the head.
+///
+/// [`Easy::strict`] and [`Easy::pinned`] let fewer jobs overtake the head.
 #[derive(Debug, Default)]
 pub struct Easy {
+    overtaking: Overtaking,
     kept: Option<Kept>,
     refused: RefusedSizes,
     future: Option<Future>,
@@ -46,7 +64,11 @@ struct Kept {
 
 impl Queue for Easy {
     fn name(&self) -> &'static str {
-        "easy"
+        match self.overtaking {
+            Overtaking::Harmless => "easy",
+            Overtaking::EndsBefore => "easy-strict",
+            Overtaking::BesideHead => "easy-pinned",
+        }
     }
 
     fn pass(&mut self, view: &mut View<'_>) -> Pass {
@@ -57,11 +79,19 @@ impl Queue for Easy {
                 None => return Pass::default(),
             },
         };
-        let Easy { kept: Some(kept), refused, future, answers, .. } = self else {
+        let Easy { kept: Some(kept), refused, future, answers, overtaking, .. } = self else {
             return Pass::default();
         };
-        let places = BTreeMap::new();
-        let mut backfill = Backfill { kept, refused, future, answers, places, left_then: None };
+        let mut backfill = Backfill {
+            overtaking: *overtaking,
+            kept,
+            refused,
+            future,
+            answers,
+            beside: None,
+            places: BTreeMap::new(),
+            left_then: None,
+        };
         backfill.run(view, first_untried);
         let reservation = Some(Reservation { id: kept.head, at: kept.shadow.at });
         let refusal = Some((kept.head, kept.refusal.clone()));
@@ -78,6 +108,18 @@ impl Queue for Easy {
 }
 
 impl Easy {
+    /// EASY in which a job overtakes the head only if it ends before the head's reservation.
+    pub fn strict() -> Self {
+        Easy { overtaking: Overtaking::EndsBefore, ..Easy::default() }
+    }
+
+    /// EASY in which the head's reservation names nodes, as flux-sched does in the study of Smith and others (SC'18). A
+    /// job that runs past the reservation is placed as if the head were on these nodes already, next to all running
+    /// jobs.
+    pub fn pinned() -> Self {
+        Easy { overtaking: Overtaking::BesideHead, ..Easy::default() }
+    }
+
     /// Starts jobs in order. Returns the index of the first that is refused: the new head.
     fn start_in_order(&mut self, view: &mut View<'_>) -> Option<usize> {
         self.kept = None;
@@ -212,12 +254,15 @@ struct Wasteful {
 
 /// The jobs behind the head, during one pass.
 struct Backfill<'a> {
+    overtaking: Overtaking,
     kept: &'a mut Kept,
     refused: &'a mut RefusedSizes,
     future: &'a mut Option<Future>,
     answers: &'a mut Option<HeadAnswers>,
-    /// By size, where the policy would now place jobs that are like the head.
-    places: BTreeMap<u32, Rc<Planned>>,
+    /// The head on the nodes that are reserved for it and all running jobs, at the same time; `None` until needed.
+    beside: Option<Occupancy>,
+    /// By size, where the policy would now place jobs that are like the head; and whether beside the head.
+    places: BTreeMap<(u32, bool), Rc<Planned>>,
     /// Nodes that stay idle when the head starts at its reservation; `None` until needed.
     left_then: Option<u32>,
 }
@@ -234,13 +279,24 @@ impl Backfill<'_> {
                 self.refused.insert(class, false);
                 continue;
             };
-            if !view.start(index, placement) {
+            if !self.start(index, placement, view) {
                 break;
+            }
+        }
+        let by_place = self.kept.shadow.spare.is_none() || self.is_beside(false);
+        self.kept.again = by_place && view.running.jobs().len() > running;
+    }
+
+    /// Starts a job behind the head.
+    fn start(&mut self, index: usize, placement: Arc<Placement>, view: &mut View<'_>) -> bool {
+        let started = view.start(index, Arc::clone(&placement));
+        if started {
+            if let Some(beside) = &mut self.beside {
+                beside.overlay(&placement);
             }
             self.state_changed();
         }
-        let by_place = self.kept.shadow.spare.is_none();
-        self.kept.again = by_place && view.running.jobs().len() > running;
+        started
     }
 
     /// Clears what is remembered, after a job has started.
@@ -250,18 +306,43 @@ impl Backfill<'_> {
         self.left_then = None;
     }
 
+    /// Whether a job is placed as if the head were on its nodes already.
+    fn is_beside(&self, in_time: bool) -> bool {
+        !in_time && self.overtaking == Overtaking::BesideHead
+    }
+
+    /// The state in which a job is placed. `None` if the head has no reservation that names nodes, and the job would
+    /// run past it.
+    fn state<'s>(&'s mut self, in_time: bool, view: &'s View<'_>) -> Option<&'s Occupancy> {
+        if !self.is_beside(in_time) {
+            return Some(view.occupancy);
+        }
+        if self.beside.is_none() {
+            let then = self.kept.shadow.then(view, self.future);
+            let reserved = self.kept.rule(view).place(&self.kept.request, then.occupancy()).ok()?;
+            let mut beside = view.occupancy.clone();
+            beside.overlay(&reserved);
+            self.beside = Some(beside);
+        }
+        self.beside.as_ref()
+    }
+
     /// Where the policy would place a job now, and the waste. `size` is set if nothing but the job's size matters.
     fn plan(
         &mut self,
         index: usize,
         size: Option<u32>,
+        in_time: bool,
         view: &View<'_>,
     ) -> Result<Rc<Planned>, Refusal> {
+        let size = size.map(|size| (size, self.is_beside(in_time)));
         if let Some(known) = size.and_then(|size| self.places.get(&size)) {
             return Ok(Rc::clone(known));
         }
         let request = &view.waiting[index].request;
-        let planned = Rc::new(view.policy.plan(request, view.occupancy)?);
+        let none = Refusal::NotNow { wanted: request.nodes, free: 0 };
+        let state = self.state(in_time, view).ok_or(none)?;
+        let planned = Rc::new(view.policy.plan(request, state)?);
         if let Some(size) = size {
             self.places.insert(size, Rc::clone(&planned));
         }
@@ -280,7 +361,7 @@ impl Backfill<'_> {
             return None;
         }
         let request = &view.waiting[index].request;
-        let placement = view.policy.carry_out(planned, request, view.occupancy);
+        let placement = view.policy.carry_out(planned, request, self.state(in_time, view)?);
         (in_time || self.spares(&placement, view)).then_some(placement)
     }
 
@@ -297,10 +378,11 @@ impl Backfill<'_> {
         left < job.nodes
     }
 
-    /// Whether one of these jobs can be placed and wastes something. They are given as in [`Backfill::plan`].
+    /// Whether one of these jobs, which run past the reservation, can be placed and wastes something. They are given as
+    /// in [`Backfill::plan`].
     fn any_wastes(&mut self, jobs: &[(usize, Option<u32>)], view: &View<'_>) -> bool {
         let mut wastes = |&(index, size)| {
-            self.plan(index, size, view).is_ok_and(|planned| planned.waste() > 0.0)
+            self.plan(index, size, false, view).is_ok_and(|planned| planned.waste() > 0.0)
         };
         jobs.iter().any(&mut wastes)
     }
@@ -362,6 +444,7 @@ impl Backfill<'_> {
         let started = view.start_moving(index, keeps);
         if started {
             self.kept.shadow.spare = None;
+            self.beside = None;
         }
         started
     }
@@ -380,7 +463,7 @@ impl Backfill<'_> {
         let mut idle = view.occupancy.idle_nodes();
         let mut least: Option<Wasteful> = None;
         // Sizes already compared: other jobs of the same size would waste as much.
-        let mut compared: BTreeSet<u32> = BTreeSet::new();
+        let mut compared: BTreeSet<(u32, bool)> = BTreeSet::new();
         // Jobs skipped because they would leave too few nodes for the head; their waste is computed only if needed.
         let mut too_large: Vec<(usize, Option<u32>)> = Vec::new();
         let mut next = first;
@@ -408,7 +491,8 @@ impl Backfill<'_> {
             }
             let in_time = view.now + job.walltime <= self.kept.shadow.at;
             let sized = if by_size { class } else { NO_CLASS };
-            if self.refused.contains(sized, in_time) {
+            let is_barred = !in_time && self.overtaking == Overtaking::EndsBefore;
+            if is_barred || self.refused.contains(sized, in_time) {
                 continue;
             }
             if !in_time && job.whole {
@@ -428,7 +512,10 @@ impl Backfill<'_> {
             let same_nodes = by_size && !view.policy.draws_by_identity();
             let late_class = if same_nodes || late_size.is_some() { class } else { NO_CLASS };
             let is_refused = !in_time && self.refused.contains(late_class, false);
-            if is_refused || size.is_some_and(|size| compared.contains(&size)) {
+            let is_beside = self.is_beside(in_time);
+            let compared_as = size.map(|size| (size, is_beside));
+            if is_refused || compared_as.is_some_and(|compared_as| compared.contains(&compared_as))
+            {
                 continue;
             }
             if view.has_started(index) {
@@ -441,15 +528,19 @@ impl Backfill<'_> {
                 continue;
             }
             let mut any_compared = least.is_some();
-            let started = match self.plan(index, alone, view) {
+            let started = match self.plan(index, alone, in_time, view) {
                 Err(refusal) => {
-                    self.remember_refusal(&view.waiting[index].request, sized, view);
+                    if is_beside {
+                        self.refused.insert(late_class, false);
+                    } else {
+                        self.remember_refusal(&view.waiting[index].request, sized, view);
+                    }
                     let blocked = matches!(refusal, Refusal::WouldShareLinks { .. });
                     blocked && self.make_room(view, index, in_time, attempts)
                 }
                 // Without a size, its refusal could not be remembered and it would be found again and again.
                 Ok(planned) if planned.waste() > 0.0 && late_size.is_some() => {
-                    compared.extend(size);
+                    compared.extend(compared_as);
                     if least.as_ref().is_none_or(|least| planned.waste() < least.planned.waste()) {
                         least = Some(Wasteful { index, class: late_class, in_time, planned });
                     }
@@ -462,13 +553,12 @@ impl Backfill<'_> {
                     }
                     placement.is_some_and(|placement| {
                         any_compared = any_compared || self.any_wastes(&too_large, view);
-                        view.start(index, placement)
+                        self.start(index, placement, view)
                     })
                 }
             };
             if started {
                 idle = view.occupancy.idle_nodes();
-                self.state_changed();
                 too_large.clear();
                 least = None;
                 if any_compared {

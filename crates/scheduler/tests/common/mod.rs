@@ -34,6 +34,11 @@ pub const COUNTING: [&str; 5] = ["first-fit", "random", "scattered", "slurm-tree
 /// place while fewer run.
 pub const PICKY: [&str; 3] = ["isolated", "blocks", "last-run"];
 
+/// The disciplines that promise a start to the head alone.
+pub const EASY: [&str; 3] = ["easy", "easy-strict", "easy-pinned"];
+/// All disciplines that decide by the state and the queue alone.
+pub const DISCIPLINES: [&str; 5] = ["fcfs", "easy", "easy-strict", "easy-pinned", "conservative"];
+
 /// Gives a job an aligned block of idle nodes, whose size is the next power of two; of several such blocks, the last.
 struct Blocks;
 
