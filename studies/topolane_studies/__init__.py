@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
-
-Verdict = Literal["agrees", "better", "differs", "not measured"]
-JudgedBy = Literal["value", "direction", "rank"]
 
 
 @dataclasses.dataclass(frozen=True)
 class PaperRow:
-    """One figure of a paper, compared with ours."""
+    """One claim of a paper, compared with ours. `judging` makes them."""
 
     what: str
     paper: str
     ours: str
-    verdict: Verdict
-    why: str
     tolerance: str = ""
     """What counts as agreeing; fixed in the code before the run."""
-    by: JudgedBy = "value"
-    """What the verdict compares: the figure, the side on which it lies, or the order of several."""
+    why: str = ""
+    given: str = ""
+    """Why the row cannot fail, and so does not count: an input, a conserved sum, a fitted value. Empty if it is tested."""
+    value: bool | None = None
+    """Whether the figure agrees; None if the claim has none."""
+    side: bool | None = None
+    """Whether the direction or the order agrees; None if the claim has none."""
+    measured: bool = True
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        if self.given:
+            return "given"
+        if not self.measured:
+            return "not measured: failed"
+        if self.value is False:
+            return "right side, value failed" if self.side else "failed"
+        return "agrees" if self.side is not False else "failed"

@@ -5,15 +5,17 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING
 
-from topolane_studies import PaperRow, sc18
-from topolane_studies.judging import direction
+from topolane_studies import sc18
+from topolane_studies.judging import direction, figure, within_points
 from topolane_studies.sc18 import BINS, HOUR, OBLIVIOUS
 
 if TYPE_CHECKING:
+    from topolane_studies import PaperRow
     from topolane_studies.sc18 import Pair, Sc18Results
 
-NARROW, NARROW_POINTS = 87.0, 2.0
-"""Per cent of September's jobs under 18 nodes, and the points within which ours agree."""
+NARROW, NARROW_POINTS = 87.0, within_points(2.0)
+"""Per cent of September's jobs under 18 nodes, and how near ours must be."""
+MADE = "the months were made from this figure"
 WIDEST, LONGEST = 256, 24.0
 """Nodes and hours of a job, at most."""
 
@@ -57,35 +59,23 @@ def lines(results: Sc18Results) -> list[list[str]]:
 
 
 def rows(results: Sc18Results) -> list[PaperRow]:
-    """What the paper says of its logs. The months were made from the first three, so these only check them."""
-    made = "the months were made from this figure"
+    """What the paper says of its logs. The months were made from it, so these rows only check them."""
     found = []
     for pair in (pair for pair in months() if pair.name == "Sep Cab"):
         under = sum(shares(results, pair)[: list(BINS).index("5-17") + 1])
-        near = abs(under - NARROW) <= NARROW_POINTS
-        points = f"{NARROW_POINTS:g} points"
         found.append(
-            PaperRow(
-                "jobs under 18 nodes, Sep (%)",
-                f"{NARROW:g}",
-                f"{under:.1f}",
-                "agrees" if near else "differs",
-                made,
-                points,
-            )
+            figure("jobs under 18 nodes, Sep (%)", NARROW, under, NARROW_POINTS, form=".1f", given=MADE)
         )
     for pair in months():
         widest = max(results.values(pair, OBLIVIOUS, "widest"))
         longest = max(results.values(pair, OBLIVIOUS, "longest", HOUR))
-        within = widest <= WIDEST and longest <= LONGEST
         found.append(
-            PaperRow(
+            direction(
                 f"widest and longest job, {pair.name}",
                 f"at most {WIDEST} nodes, {LONGEST:g} h",
+                widest <= WIDEST and longest <= LONGEST,
                 f"{widest:.0f} nodes, {longest:.1f} h",
-                "agrees" if within else "differs",
-                made,
-                "none",
+                given=MADE,
             )
         )
     asked_for = {pair.name: mean_asked(results, pair) for pair in months()}
@@ -96,7 +86,7 @@ def rows(results: Sc18Results) -> list[PaperRow]:
                 "the month that is loaded heavily",
                 asked_for["Sep Cab"] == max(asked_for.values()),
                 ", ".join(f"{name} {value:,.0f}" for name, value in asked_for.items()),
-                "the loads follow from the paper's waits",
+                given="the loads follow from the paper's waits",
             )
         )
     return found

@@ -6,17 +6,17 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from topolane_studies import PaperRow, sc18
-from topolane_studies.judging import direction, rank
-from topolane_studies.sc18 import AWARE, BINS, COLUMNS, HOUR, OBLIVIOUS, V1, V2
+from topolane_studies import sc18
+from topolane_studies.judging import direction, figure, missing, rank, within_points
+from topolane_studies.sc18 import AWARE, BINS, COLUMNS, FITTED, HOUR, OBLIVIOUS, V1, V2
 
 if TYPE_CHECKING:
+    from topolane_studies import PaperRow
     from topolane_studies.sc18 import Pair, Sc18Results
 
 PAYS = 10.0
 """Per cent of speed-up above which isolation pays, as we read the paper."""
-PAYS_POINTS = 5.0
-"""Points within which the break-even agrees."""
+PAYS_POINTS = within_points(5.0)
 SPEEDUPS = {AWARE: 0.0, "5 %": 5.0, "10 %": 10.0, "20 %": 20.0}
 WIDE = "65-256"
 
@@ -67,7 +67,8 @@ def between_pairs(results: Sc18Results) -> list[PaperRow]:
     for column in (OBLIVIOUS, AWARE, V1, V2):
         paper = {pair.name: pair.waits[column] for pair in sc18.PAIRS}
         ours = {pair.name: results.mean(pair, column, "mean_wait") for pair in sc18.PAIRS}
-        found.append(rank(f"order of the pairs by mean wait, {column}", [(paper, ours)]))
+        what, given = f"order of the pairs by mean wait, {column}", FITTED if column == OBLIVIOUS else ""
+        found.append(rank(what, [(paper, ours)], given=given))
     return found
 
 
@@ -124,16 +125,15 @@ def pays(results: Sc18Results, pair: Pair) -> list[PaperRow]:
     """Wait and run together: not yet at 5 %, at 20 % surely, from about 10 % on."""
     mean, work = (ratios(results, pair, key) for key in ("mean_turnaround", "turnaround_by_work"))
     even = break_even(mean)
-    near = abs(even - PAYS) <= PAYS_POINTS
-    by_work = f"weighted by node-seconds {percent(break_even(work))}"
     return [
-        PaperRow(
+        figure(
             f"speed-up from which isolation pays, {pair.name}",
-            f"about {PAYS:g} %",
-            percent(even),
-            "agrees" if near else "differs",
-            by_work,
-            f"{PAYS_POINTS:g} points",
+            PAYS,
+            even,
+            PAYS_POINTS,
+            neutral=0.0,
+            shown=(f"about {PAYS:g} %", percent(even)),
+            why=f"weighted by node-seconds {percent(break_even(work))}",
         ),
         *(
             direction(
@@ -155,11 +155,9 @@ def percent(speedup: float) -> str:
 
 def by_priority() -> PaperRow:
     """The other order of the queue."""
-    return PaperRow(
+    return missing(
         "waits where the queue is ordered by user priority and usage",
         "studied",
-        "-",
-        "not measured",
-        "the synthetic months have no users, and the queues of the simulator keep the order of submission",
-        "none",
+        "the synthetic months have no users",
+        side=True,
     )
