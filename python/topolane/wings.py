@@ -18,6 +18,8 @@ COMMANDS = "topolane.commands"
 """Entry points of commands."""
 PAPERS = "topolane.papers"
 """Entry points of commands of `topolane paper`."""
+PAPER_ROWS = "topolane.paper-rows"
+"""Entry points of functions that run a study and return its rows."""
 DISTRIBUTIONS = {
     COMMANDS: {"gang": "topolane-gang", "paper": "topolane-studies", "sites": "topolane-sites"},
     PAPERS: {"gang": "topolane-gang"},

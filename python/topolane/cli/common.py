@@ -238,9 +238,6 @@ def print_known(known: Sequence[tuple[str, str]], as_json: bool) -> None:
         click.echo(f"{name:{width}}  {summary}")
 
 
-VERDICTS = ("agrees", "better", "differs", "not measured")
-
-
 def print_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], text_columns: Sequence[str] = ()
 ) -> None:

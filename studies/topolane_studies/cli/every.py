@@ -1,0 +1,69 @@
+"""`topolane paper all`: every study, and how many of its claims agree."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+from typing import TYPE_CHECKING
+
+import click
+from topolane import wings
+from topolane.cli import common
+
+from topolane_studies.cli.judged import print_rows, print_tallies, rows_json
+from topolane_studies.judging import tally, total
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from topolane_studies import PaperRow
+
+STUDIES = {
+    "sc18": "sc18_rows:rows_for_summary",
+    "sc18-network": "sc18_rows:network_rows_for_summary",
+    "jigsaw": "jigsaw:rows_for_summary",
+    "nova": "nova_study:rows_for_summary",
+    "rank-k": "rank_k:rows_for_summary",
+    "sites": "sites:rows_for_summary",
+}
+"""Where the rows of each study are made."""
+
+
+def studies() -> dict[str, Callable[[bool, int | None], list[PaperRow]]]:
+    """The studies of this wing and those of other wings, by name. A function takes (quick, processes)."""
+
+    def load(target: str) -> Callable[[bool, int | None], list[PaperRow]]:
+        module, _, function = target.partition(":")
+        found: Callable[[bool, int | None], list[PaperRow]]
+        found = getattr(importlib.import_module(module), function)
+        return found
+
+    own = {name: f"topolane_studies.{target}" for name, target in STUDIES.items()}
+    others = {name: f"{one.module}:{one.attribute}" for name, one in wings.added(wings.PAPER_ROWS).items()}
+    return {name: load(target) for name, target in (own | others).items()}
+
+
+@click.command("all")
+@click.option("--summary", is_flag=True, help="Only how many claims of each study agree.")
+@click.option("--quick", is_flag=True, help="Fewer seeds and shorter runs.")
+@click.option("--jobs", "workers", type=click.IntRange(1), help="Processes to use [default: all cores].")
+@common.json_option
+def command(summary: bool, quick: bool, workers: int | None, as_json: bool) -> None:
+    """Every study, and how many of its claims agree."""
+    found: dict[str, list[PaperRow]] = {}
+    with common.counting_bar("studies", len(studies())) as done:
+        for name, rows_of in studies().items():
+            found[name] = rows_of(quick, workers)
+            done()
+    tallies = [tally(name, rows) for name, rows in found.items()]
+    tallies.append(total(tallies))
+    if as_json:
+        counted = {"summary": [dataclasses.asdict(one) for one in tallies]}
+        rows = {} if summary else {"rows": {name: rows_json(of) for name, of in found.items()}}
+        common.print_json(counted | rows)
+        return
+    if not summary:
+        for name, of in found.items():
+            click.echo(name)
+            print_rows(of)
+    print_tallies(tallies)
