@@ -88,7 +88,7 @@ SIZE = within_factor(2.0)
 NEAR = 1.1
 """An APH is near the least possible if it is at most this much of it, in the mean."""
 NO_EFFECT = 0.02
-"""An effect of the paper under this share cannot be told from none."""
+"""An effect of the paper under this share counts as none."""
 FITTED = "the months are fitted to the waits of the oblivious policy"
 CONSERVED = "a month that is not overloaded runs all its jobs soon after they arrive, under any policy"
 

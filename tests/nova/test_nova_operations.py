@@ -114,8 +114,8 @@ def test_an_evacuated_server_holds_its_links_before_nova_says_where_it_is(cloud:
         target = cloud.begin_evacuation(servers[1])
         try:
             assert cloud.hosts([servers[1]]) == {servers[1]: B[1]}
-            [beside] = set(A) - {target}
-            assert is_refused(cloud, "too early", [beside, C[0]])
+            [other] = set(A) - {target}
+            assert is_refused(cloud, "too early", [other, C[0]])
         finally:
             cloud.end_evacuation(servers[1])
         assert cloud.hosts([servers[1]]) == {servers[1]: target}
