@@ -34,14 +34,14 @@ impl Queue for Plain {
                 break;
             }
         }
-        let mut beside = view.occupancy.clone();
+        let mut with_head = view.occupancy.clone();
         if let Ok(reserved) = policy.place(head, &then) {
-            beside.overlay(&reserved);
+            with_head.overlay(&reserved);
         }
         for job in jobs.collect::<Vec<_>>() {
             let request = &waiting[job].request;
             let in_time = now + waiting[job].walltime <= at;
-            let state = if in_time { &*view.occupancy } else { &beside };
+            let state = if in_time { &*view.occupancy } else { &with_head };
             let Ok(placement) = policy.place(request, state) else { continue };
             if !in_time {
                 then.claim(&placement).unwrap();
@@ -50,7 +50,7 @@ impl Queue for Plain {
                     continue;
                 }
             }
-            beside.overlay(&placement);
+            with_head.overlay(&placement);
             assert!(view.start(job, placement.into()));
         }
         Pass::default()

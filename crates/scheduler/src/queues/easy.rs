@@ -23,7 +23,7 @@ enum Overtaking {
     EndsBefore,
     /// Those that end before its reservation, and those that are placed as if it were already on the nodes that are
     /// reserved for it.
-    BesideHead,
+    AroundReserved,
 }
 
 /// EASY backfilling (Lifka 1995; Mu'alem and Feitelson 2001) over any policy.
@@ -67,7 +67,7 @@ impl Queue for Easy {
         match self.overtaking {
             Overtaking::Harmless => "easy",
             Overtaking::EndsBefore => "easy-strict",
-            Overtaking::BesideHead => "easy-pinned",
+            Overtaking::AroundReserved => "easy-pinned",
         }
     }
 
@@ -88,7 +88,7 @@ impl Queue for Easy {
             refused,
             future,
             answers,
-            beside: None,
+            with_head: None,
             places: BTreeMap::new(),
             left_then: None,
         };
@@ -117,7 +117,7 @@ impl Easy {
     /// job that runs past the reservation is placed as if the head were on these nodes already, next to all running
     /// jobs.
     pub fn pinned() -> Self {
-        Easy { overtaking: Overtaking::BesideHead, ..Easy::default() }
+        Easy { overtaking: Overtaking::AroundReserved, ..Easy::default() }
     }
 
     /// Starts jobs in order. Returns the index of the first that is refused: the new head.
@@ -260,8 +260,8 @@ struct Backfill<'a> {
     future: &'a mut Option<Future>,
     answers: &'a mut Option<HeadAnswers>,
     /// The head on the nodes that are reserved for it and all running jobs, at the same time; `None` until needed.
-    beside: Option<Occupancy>,
-    /// By size, where the policy would now place jobs that are like the head; and whether beside the head.
+    with_head: Option<Occupancy>,
+    /// By size, where the policy would now place jobs that are like the head; and whether the head counts as placed.
     places: BTreeMap<(u32, bool), Rc<Planned>>,
     /// Nodes that stay idle when the head starts at its reservation; `None` until needed.
     left_then: Option<u32>,
@@ -283,7 +283,7 @@ impl Backfill<'_> {
                 break;
             }
         }
-        let by_place = self.kept.shadow.spare.is_none() || self.is_beside(false);
+        let by_place = self.kept.shadow.spare.is_none() || self.counts_head(false);
         self.kept.again = by_place && view.running.jobs().len() > running;
     }
 
@@ -291,8 +291,8 @@ impl Backfill<'_> {
     fn start(&mut self, index: usize, placement: Arc<Placement>, view: &mut View<'_>) -> bool {
         let started = view.start(index, Arc::clone(&placement));
         if started {
-            if let Some(beside) = &mut self.beside {
-                beside.overlay(&placement);
+            if let Some(with_head) = &mut self.with_head {
+                with_head.overlay(&placement);
             }
             self.state_changed();
         }
@@ -307,24 +307,24 @@ impl Backfill<'_> {
     }
 
     /// Whether a job is placed as if the head were on its nodes already.
-    fn is_beside(&self, in_time: bool) -> bool {
-        !in_time && self.overtaking == Overtaking::BesideHead
+    fn counts_head(&self, in_time: bool) -> bool {
+        !in_time && self.overtaking == Overtaking::AroundReserved
     }
 
     /// The state in which a job is placed. `None` if the head has no reservation that names nodes, and the job would
     /// run past it.
     fn state<'s>(&'s mut self, in_time: bool, view: &'s View<'_>) -> Option<&'s Occupancy> {
-        if !self.is_beside(in_time) {
+        if !self.counts_head(in_time) {
             return Some(view.occupancy);
         }
-        if self.beside.is_none() {
+        if self.with_head.is_none() {
             let then = self.kept.shadow.then(view, self.future);
             let reserved = self.kept.rule(view).place(&self.kept.request, then.occupancy()).ok()?;
-            let mut beside = view.occupancy.clone();
-            beside.overlay(&reserved);
-            self.beside = Some(beside);
+            let mut with_head = view.occupancy.clone();
+            with_head.overlay(&reserved);
+            self.with_head = Some(with_head);
         }
-        self.beside.as_ref()
+        self.with_head.as_ref()
     }
 
     /// Where the policy would place a job now, and the waste. `size` is set if nothing but the job's size matters.
@@ -335,7 +335,7 @@ impl Backfill<'_> {
         in_time: bool,
         view: &View<'_>,
     ) -> Result<Rc<Planned>, Refusal> {
-        let size = size.map(|size| (size, self.is_beside(in_time)));
+        let size = size.map(|size| (size, self.counts_head(in_time)));
         if let Some(known) = size.and_then(|size| self.places.get(&size)) {
             return Ok(Rc::clone(known));
         }
@@ -444,7 +444,7 @@ impl Backfill<'_> {
         let started = view.start_moving(index, keeps);
         if started {
             self.kept.shadow.spare = None;
-            self.beside = None;
+            self.with_head = None;
         }
         started
     }
@@ -512,8 +512,8 @@ impl Backfill<'_> {
             let same_nodes = by_size && !view.policy.draws_by_identity();
             let late_class = if same_nodes || late_size.is_some() { class } else { NO_CLASS };
             let is_refused = !in_time && self.refused.contains(late_class, false);
-            let is_beside = self.is_beside(in_time);
-            let compared_as = size.map(|size| (size, is_beside));
+            let counts_head = self.counts_head(in_time);
+            let compared_as = size.map(|size| (size, counts_head));
             if is_refused || compared_as.is_some_and(|compared_as| compared.contains(&compared_as))
             {
                 continue;
@@ -530,7 +530,7 @@ impl Backfill<'_> {
             let mut any_compared = least.is_some();
             let started = match self.plan(index, alone, in_time, view) {
                 Err(refusal) => {
-                    if is_beside {
+                    if counts_head {
                         self.refused.insert(late_class, false);
                     } else {
                         self.remember_refusal(&view.waiting[index].request, sized, view);
