@@ -7,7 +7,7 @@ import json
 
 import pytest
 from topolane.cli import cli
-from topolane_studies import PaperRow, sc18, sc18_rows, sc18_waits
+from topolane_studies import PaperRow, sc18, sc18_figures, sc18_rows, sc18_waits
 from topolane_studies.sc18 import AWARE, OBLIVIOUS, V1, V2
 
 HOUR = 3600.0
@@ -274,6 +274,19 @@ def test_a_real_run_in_json(one_light_pair, capsys):
     fitted = found["mean wait, Nov Cab, oblivious (h)"]
     assert (fitted["verdict"], fitted["value"]) == ("given", True)
     assert found["APH over the least possible, 19 to 324 nodes, aware"]["verdict"] == "agrees"
+
+
+def test_the_figures_show_every_pair_with_the_papers_figures(tmp_path):
+    """Each is written, and the bars of waits are ours: their heights are the means over the seeds."""
+    results = sc18.Sc18Results(as_published())
+    sc18_figures.write(tmp_path, results)
+    assert {file.name for file in tmp_path.iterdir()} == set(sc18_figures.OWN)
+    for axes, overloaded in zip(sc18_figures.waits(results).axes, (False, True), strict=True):
+        pairs = [pair for pair in sc18.PAIRS if pair.overloaded == overloaded]
+        assert [label.get_text() for label in axes.get_xticklabels()] == [pair.name for pair in pairs]
+        for column, drawn in zip((OBLIVIOUS, AWARE, V1, V2), axes.containers[1::2], strict=True):
+            heights = [patch.get_height() for patch in drawn.patches]
+            assert heights == pytest.approx([pair.waits[column] for pair in pairs])
 
 
 def test_a_real_run_as_tables(one_light_pair, capsys, monkeypatch):

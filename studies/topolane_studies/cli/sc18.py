@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from topolane.cli import common
 
-from topolane_studies import sc18, sc18_hops, sc18_months, sc18_network, sc18_rows, sc18_waits
+from topolane_studies import sc18, sc18_figures, sc18_hops, sc18_months, sc18_network, sc18_rows, sc18_waits
 from topolane_studies.cli.judged import print_rows, rows_json
 
 
@@ -21,6 +21,7 @@ from topolane_studies.cli.judged import print_rows, rows_json
 @click.option(
     "--executor", help="dask://HOST:PORT, or dask:// for a Dask cluster made here, instead of processes."
 )
+@click.option("--out", help="A directory for the figures.")
 @common.resume_option
 @common.json_option
 def command(
@@ -29,16 +30,19 @@ def command(
     queue: str,
     workers: int | None,
     executor: str | None,
+    out: str | None,
     resume: str | None,
     as_json: bool,
 ) -> None:
     """Interference-free node allocation on fat trees (SC'18)."""
     chosen = range(1, (seeds or (1 if quick else 5)) + 1)
-    with common.keeping(resume) as kept:
+    with common.outputs(out, sc18_figures.OWN) as folder, common.keeping(resume) as kept:
         with common.counting_bar("simulating", len(sc18.tasks(chosen))) as done:
             results = sc18.study(
                 chosen, queue=queue, executor=executor, workers=workers, done=done, kept=kept
             )
+        if folder is not None:
+            sc18_figures.write(folder, results)
     rows = sc18_rows.rows(results)
     if as_json:
         common.print_json(rows_json(rows))
