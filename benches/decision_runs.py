@@ -19,7 +19,7 @@ from topolane import Machine, Settings, Shape, Workload, _engine, sources
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-QUEUES = ("fcfs", "easy", "conservative", "slurm")
+QUEUES = ("fcfs", "easy", "conservative", "slurm", "easy-strict", "easy-pinned")
 MACHINES = {"small": "fat-tree(radix=8)", "theta": "fat-tree(radix=28, pods=23)"}
 """Short names for machines with long ones."""
 UNEVEN = """
@@ -90,7 +90,7 @@ Limits = tuple[int | None, ...]
 """The number of jobs under each of the queues, in their order; None for no run."""
 QUICK: list[tuple[str, str, Limits]] = [
     *itertools.product(["cab-aug-small", "cab-sep-small", "cab-nov-small"], ["none"], [(300, 300, 100)]),
-    ("exp-16-small", "none", (150, 150, 60, 60)),
+    ("exp-16-small", "none", (150, 150, 60, 60, 150, 150)),
     ("exp-16-small", "congestion", (None, 150, 60)),
     ("exp-4-uneven", "none", (None, 200, None)),
     ("exp-4-shared", "none", (None, 200, 60)),
