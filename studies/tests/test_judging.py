@@ -20,6 +20,8 @@ def test_a_direction_agrees_where_it_holds() -> None:
         ({"a": 10, "b": 20, "c": 30}, 0),
         # Equal ones of ours have no order, so they are not the paper's.
         ({"a": 20, "b": 20, "c": 10}, 2),
+        # What ours lacks, such as a refused row, is in no order.
+        ({"b": 20, "c": 10}, 1),
     ],
 )
 def test_pairs_are_compared(ours: dict[str, float], right: int) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from topolane._engine import InputError, Machine, Profile, State, Traffic, rank_k
+from topolane_studies import PaperRow
 from topolane_studies import rank_k as paper
 from topolane_studies import rank_k_choices as choices
-from topolane_studies.rank_k_tables import TABLES
+from topolane_studies.rank_k_tables import TABLES, RankKTable
 
 
 @pytest.fixture(scope="module")
@@ -20,17 +21,21 @@ def test_tables_are_whole_and_shapes_say_the_processes() -> None:
     assert all(row.total >= row.collective for table in TABLES for row in table.rows)
 
 
-def test_choices_cost_less_than_any_fixed_rank(study: paper.RankKStudy) -> None:
-    """Measured seconds of the chosen rows are below always 1, always q and the best fixed k, also
-    without the choices that memory refuses."""
-    ours = choices.cost(study)
-    for within in (False, True):
-        for k in range(1, 9):
-            assert ours < choices.fixed(study, k, within_memory=within)
+def test_choices_cost_less_than_those_of_any_simple_rule(study: paper.RankKStudy) -> None:
+    """Measured seconds of the chosen rows are below those of every fixed k and of one switch, which know memory too."""
+    (_, _, _, ours), *rivals = choices.compared(study)
+    assert len(rivals) == 5 and all(ours < theirs for *_, theirs in rivals)
 
 
 def test_chosen_rows_are_the_best(study: paper.RankKStudy) -> None:
-    assert all(chosen == best for _, _, chosen, best in choices.choices(study))
+    assert all(chosen == best for chosen, best in choices.choices(study))
+
+
+def test_a_rule_without_a_model_is_printed_next_to_ours(study: paper.RankKStudy) -> None:
+    """All nodes of one switch are the best choice 9 times of 11, 5 times of the 6 held out."""
+    right = {name: (right, held_out) for name, right, held_out, _ in choices.compared(study)}
+    assert right["ours"] == (11, 6) and right["all nodes of one switch"] == (9, 5)
+    assert all("one switch" in row.why for row in choices.rows(study) if "best nodes" in row.what)
 
 
 def test_the_choice_is_no_accident() -> None:
@@ -42,11 +47,37 @@ def test_the_choice_is_no_accident() -> None:
     assert right["copies without cost"] < 11
 
 
-def test_rows_that_exhausted_memory_are_refused_by_memory(study: paper.RankKStudy) -> None:
-    refused = {
-        (table.name, p.row.shape): p.refusal for table, p, _ in paper.cells(study) if p.refusal is not None
+def cells(study: paper.RankKStudy) -> list[tuple[RankKTable, paper.Predicted, list[PaperRow]]]:
+    return [
+        (table, p, paper.cells(table, p)) for table, predicted in study.predicted.items() for p in predicted
+    ]
+
+
+def test_what_is_refused_agrees_in_nothing_and_counts(study: paper.RankKStudy) -> None:
+    """The rows that exhausted memory are refused by memory. Their figures have failed, and their pairs are in no order."""
+    refused = {(table.name, p.row.shape): p for table, p, _ in cells(study) if p.refusal is not None}
+    assert {name: p.refusal for name, p in refused.items()} == {
+        ("D", "1x4"): "memory",
+        ("D", "1x8"): "memory",
     }
-    assert refused == {("D", "1x4"): "memory", ("D", "1x8"): "memory"}
+    for _, p, of in cells(study):
+        if p.refusal:
+            assert all((row.given, row.value, row.measured) == ("", False, False) for row in of)
+            assert all("refused: " in row.why for row in of)
+    (total,) = (
+        row
+        for row in choices.orders(study)
+        if row.what == "InfiniBand QDR D: order of the total times of each P"
+    )
+    assert total.side is False and total.why.startswith("3 of 7 pairs")
+
+
+def test_what_gave_a_parameter_is_given(study: paper.RankKStudy) -> None:
+    """Three figures of 4x1 of class C, two of 1x4 and of 16x1; of class D not the collective time of 4x1."""
+    given = [row.what for _, _, of in cells(study) for row in of if row.given]
+    assert len(given) == 3 + 2 + 2 + 3 + 2 + 2
+    assert "InfiniBand QDR D, 4x1: collective (s)" not in given
+    assert sum(bool(row.given) for row in choices.rows(study)) == 5
 
 
 def test_calibrated_rows_come_out_as_measured(study: paper.RankKStudy) -> None:
@@ -56,7 +87,7 @@ def test_calibrated_rows_come_out_as_measured(study: paper.RankKStudy) -> None:
         ("Gigabit Ethernet", "C"): ["4x1", "1x4", "16x1"],
         ("InfiniBand QDR", "C"): ["4x1", "1x4"],
     }
-    for table, p, _ in paper.cells(study):
+    for table, p, _ in cells(study):
         if p.row.shape in figures.get((table.cluster, table.name), []):
             assert p.collective == pytest.approx(p.row.collective, rel=0.02)
 
@@ -64,7 +95,7 @@ def test_calibrated_rows_come_out_as_measured(study: paper.RankKStudy) -> None:
 def test_processes_wait_for_the_slowest(study: paper.RankKStudy) -> None:
     """The point-to-point time of 4x1 gives the imbalance and comes back; with equal computation more processes wait
     longer, for the slowest of more is slower; one process waits for no other."""
-    for _, p, _ in paper.cells(study):
+    for _, p, _ in cells(study):
         if p.row.shape == "4x1":
             assert p.point_to_point == pytest.approx(p.row.point_to_point, rel=0.02)
     slowest = [paper.slowest_of(processes) for processes in (1, 2, 4, 8, 16, 32, 64)]
@@ -73,19 +104,19 @@ def test_processes_wait_for_the_slowest(study: paper.RankKStudy) -> None:
     assert paper.slowest_of(4) == pytest.approx(1.029, rel=0.03)
 
 
-def test_rows_of_one_size_are_in_the_measured_order() -> None:
-    """Totals and collective times stand in the measured order within every P, in nine pairs of ten."""
-    orders = {row.what: row.verdict for row in choices.orders(paper.study())}
+def test_rows_of_one_size_are_in_the_measured_order(study: paper.RankKStudy) -> None:
+    """Totals and collective times of class C stand in the measured order within every P, in nine pairs of ten."""
+    orders = {row.what: row.side for row in choices.orders(study)}
     assert len(orders) == 9
-    assert {verdict for what, verdict in orders.items() if "point-to-point" not in what} == {"agrees"}
+    assert all(side for what, side in orders.items() if "point-to-point" not in what and " C:" in what)
 
 
 def test_verdicts_follow_the_tolerance(study: paper.RankKStudy) -> None:
-    for _, p, cells in paper.cells(study):
+    """A quarter of the paper's seconds. A total that is farther off comes with what it is if it computes as measured."""
+    for _, p, (total, *_) in cells(study):
         if p.refusal is None:
-            near = abs(p.total - p.row.total) <= paper.TOLERANCE * p.row.total
-            assert cells[0].verdict == ("agrees" if near else "differs")
-            assert near or cells[0].why
+            near = abs(p.total - p.row.total) <= 0.25 * p.row.total
+            assert total.value == near and bool(total.why) != near
 
 
 MACHINE = 'name = "m"\n[node]\ncores-per-socket = 2\n[[site]]\nname = "s"\nchildren = [4]\n'

@@ -116,13 +116,14 @@ def missing(what: str, paper: str, why: str, *, value: bool = False, side: bool 
 
 
 def ordered_alike(paper: Mapping[str, float], ours: Mapping[str, float]) -> tuple[int, int]:
-    """How many pairs of names are ordered as in the paper, of how many that it orders."""
+    """How many pairs of names are ordered as in the paper, of how many that it orders; one that ours lacks is in no order."""
     right = of = 0
     for a, b in itertools.combinations(paper, 2):
         if abs(paper[a] - paper[b]) <= TIE * max(abs(paper[a]), abs(paper[b])):
             continue
         of += 1
-        right += (paper[a] > paper[b]) == (ours[a] > ours[b]) and ours[a] != ours[b]
+        if a in ours and b in ours:
+            right += (paper[a] > paper[b]) == (ours[a] > ours[b]) and ours[a] != ours[b]
     return right, of
 
 

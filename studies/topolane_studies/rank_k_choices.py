@@ -1,116 +1,137 @@
-"""What choosing the cores per node costs in the rank-k paper's measured seconds, ours and fixed rules."""
+"""Which number of cores per node the model chooses for the rank-k paper's programs, and what simple rules choose."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topolane_studies import PaperRow
-from topolane_studies.judging import rank
-from topolane_studies.rank_k import CALIBRATED, GIGABIT, RankKStudy, study
-from topolane_studies.rank_k_tables import TABLES
+from topolane_studies.judging import direction, rank
+from topolane_studies.rank_k import CALIBRATED, FIGURES, GIGABIT, RankKStudy, gave, study
+from topolane_studies.rank_k_tables import ETHERNET, INFINIBAND, TABLES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from topolane_studies import PaperRow
+    from topolane_studies.rank_k import Predicted
     from topolane_studies.rank_k_tables import Measured, RankKTable
 
+    Rule = Callable[[RankKTable, Sequence[Predicted]], Measured]
+    """Chooses among the rows of one P that fit a node's memory."""
 
-def fixed(found: RankKStudy, k: int, *, within_memory: bool) -> float:
-    """Measured seconds in all where k is always taken: the next measured k where there is none."""
-    total = 0.0
-    for table in TABLES:
-        for processes in table.sizes():
-            rows = [row for row in table.rows if row.processes == processes]
-            if within_memory:
-                rows = [row for row in rows if found.fits(table, row)]
-            wider = [row for row in rows if row.k >= k]
-            pick = min(wider, key=lambda row: row.k) if wider else max(rows, key=lambda row: row.k)
-            total += pick.total
-    return total
+SWITCH = {ETHERNET: 8, INFINIBAND: 4}
+"""Nodes of a switch, as assumed."""
 
 
-def choices(found: RankKStudy) -> list[tuple[RankKTable, int, Measured, Measured]]:
-    """For every table and P: the chosen and the truly best row."""
+def shortest(_: RankKTable, rows: Sequence[Predicted]) -> Measured:
+    """Ours: the row that is predicted to be the shortest."""
+    return min(rows, key=lambda p: p.total).row
+
+
+def one_switch(table: RankKTable, rows: Sequence[Predicted]) -> Measured:
+    """As many nodes as there are, on one switch: what a rule without a model would take."""
+    inside = (p.row for p in rows if p.row.nodes <= SWITCH[table.cluster])
+    return max(inside, key=lambda row: row.nodes)
+
+
+def fixed(k: int) -> Rule:
+    """Always k cores of a node: the next measured number where k is none, else the greatest."""
+
+    def choose(_: RankKTable, rows: Sequence[Predicted]) -> Measured:
+        wider = [p.row for p in rows if p.row.k >= k]
+        return (
+            min(wider, key=lambda row: row.k) if wider else max((p.row for p in rows), key=lambda row: row.k)
+        )
+
+    return choose
+
+
+RULES = {
+    "ours": shortest,
+    "all nodes of one switch": one_switch,
+    **{f"always {k}": fixed(k) for k in (1, 2, 4, 8)},
+}
+
+
+def sizes(found: RankKStudy) -> list[tuple[RankKTable, list[Predicted]]]:
+    """For every table and P, the rows."""
     return [
-        (table, processes, found.chosen(table, processes), table.best(processes))
+        (table, [p for p in found.predicted[table] if p.row.processes == processes])
         for table in TABLES
         for processes in table.sizes()
     ]
 
 
-def cost(found: RankKStudy) -> float:
+def choices(found: RankKStudy, rule: Rule = shortest) -> list[tuple[Measured, Measured]]:
+    """For every table and P: the row that a rule chooses, and the truly best."""
+    return [
+        (rule(table, [p for p in rows if p.refusal is None]), table.best(rows[0].row.processes))
+        for table, rows in sizes(found)
+    ]
+
+
+def cost(found: RankKStudy, rule: Rule = shortest) -> float:
     """Measured seconds of the rows that are chosen."""
-    return sum(chosen.total for _, _, chosen, _ in choices(found))
+    return sum(chosen.total for chosen, _ in choices(found, rule))
+
+
+def why_given(table: RankKTable, rows: Sequence[Predicted]) -> str:
+    """Why the choice of a P does not count; empty if it is held out."""
+    if any(p.row.shape in CALIBRATED[table.cluster, table.name] for p in rows):
+        return "a parameter was taken from a row of this P"
+    if any(p.refusal for p in rows):
+        return "the memory of a node, which refuses a row of this P, is assumed"
+    return ""
+
+
+def compared(found: RankKStudy) -> list[tuple[str, int, int, float]]:
+    """Every rule: choices right, those of them that are held out, measured seconds."""
+    tested = [not why_given(table, rows) for table, rows in sizes(found)]
+    lines = []
+    for name, rule in RULES.items():
+        right = [chosen == best for chosen, best in choices(found, rule)]
+        lines.append((name, sum(right), sum(map(min, right, tested)), cost(found, rule)))
+    return lines
 
 
 def orders(found: RankKStudy) -> list[PaperRow]:
-    """For every table, whether the rows of each P stand in the measured order, by the three figures."""
+    """For every table, whether the rows of each P stand in the measured order, by the three figures.
+
+    A refused row is in no order. Two rows that gave a parameter are not compared.
+    """
     lines = []
     for table in TABLES:
-        for name in ("total", "collective", "point_to_point"):
+        for name in FIGURES:
             groups = []
-            for processes in table.sizes():
-                rows = [p for p in found.predicted[table] if p.row.processes == processes and not p.refusal]
-                groups.append(
-                    (
-                        {p.row.shape: getattr(p.row, name) for p in rows},
-                        {p.row.shape: getattr(p, name) for p in rows},
-                    )
-                )
-            what = (
-                f"order of the {name.replace('_', '-')} times of each P, {table.cluster} class {table.name}"
-            )
-            lines.append(rank(what, groups))
+            for rows in (rows for of, rows in sizes(found) if of == table):
+                fitted = [p for p in rows if gave(table, p.row, name)]
+                others = [p for p in rows if p not in fitted]
+                # No table has two other rows next to two fitted ones, so no pair comes twice.
+                for group in [[*others, p] for p in fitted] or [others]:
+                    paper = {p.row.shape: getattr(p.row, name) for p in group}
+                    groups.append((paper, {p.row.shape: getattr(p, name) for p in group if not p.refusal}))
+            what = f"{table.cluster} {table.name}: order of the {name.replace('_', '-')} times of each P"
+            refused = sum(p.refusal is not None for p in found.predicted[table])
+            lines.append(rank(what, groups, why=f"{refused} refused rows are in no order" if refused else ""))
     return lines
 
 
 def rows(found: RankKStudy) -> list[PaperRow]:
-    """How good the choices are."""
-    made = choices(found)
-    right = [chosen == best for _, _, chosen, best in made]
-    held_out = [
-        chosen == best
-        for table, processes, chosen, best in made
-        if not any(
-            row.shape in CALIBRATED[table.cluster, table.name]
-            for row in table.rows
-            if row.processes == processes
-        )
-    ]
-    ours = cost(found)
-    least = sum(best.total for _, _, _, best in made)
-    lines = [
-        PaperRow(
-            "chosen k is the truly best",
-            f"{len(made)}",
-            f"{sum(right)}",
-            "agrees" if all(right) else "differs",
-            f"{sum(held_out)} of the {len(held_out)} of which no row gave a parameter",
-            "all",
-        ),
-        PaperRow(
-            "measured seconds of the choices",
-            f"{least:,.2f} at best",
-            f"{ours:,.2f}",
-            "agrees" if ours <= least else "differs",
-            f"{ours - least:,.2f} s more than the best k each time",
-            "none",
-        ),
-    ]
-    rivals = {"always 1": (1,), "always q = 8": (8,), "best fixed k": (1, 2, 4, 8)}
-    for within in (False, True):
-        for name, ks in rivals.items():
-            k = min(ks, key=lambda k: fixed(found, k, within_memory=within))
-            theirs = fixed(found, k, within_memory=within)
-            lines.append(
-                PaperRow(
-                    f"against {name}, {'kept off full memory' if within else 'as it is'} (s)",
-                    f"{theirs:,.2f} (k = {k})",
-                    f"{ours:,.2f}",
-                    "better" if ours < theirs else "differs",
-                    "the next measured k where k does not fit the cluster",
-                    "less",
-                )
+    """The choices, next to those of the rule without a model, and the orders."""
+    made = zip(sizes(found), choices(found), choices(found, one_switch))
+    return [
+        *(
+            direction(
+                f"{table.cluster} {table.name}, P = {best.processes}: best nodes x k",
+                best.shape,
+                chosen == best,
+                chosen.shape,
+                f"all nodes of one switch: {rival.shape}",
+                given=why_given(table, of_size),
             )
-    return lines + orders(found)
+            for (table, of_size), (chosen, best), (rival, _) in made
+        ),
+        *orders(found),
+    ]
 
 
 CHANGES: dict[str, dict[str, float | str]] = {
@@ -127,6 +148,6 @@ def sensitivity() -> list[tuple[str, int, float]]:
     found = []
     for name, change in CHANGES.items():
         changed = study(change)
-        right = sum(chosen == best for _, _, chosen, best in choices(changed))
+        right = sum(chosen == best for chosen, best in choices(changed))
         found.append((name, right, cost(changed)))
     return found

@@ -62,16 +62,6 @@ class RankKTable:
         """The row of P that ran shortest."""
         return min((row for row in self.rows if row.processes == processes), key=lambda row: row.total)
 
-    def why(self, row: Measured) -> str:
-        """Why our prediction of a row may be off."""
-        if self.cluster == INFINIBAND and row.nodes > 1 and row.k >= 4:
-            return "it computed as long as half the processes do elsewhere, as if two shared a core"
-        if row.processes == 64:
-            return "likely lost packets: it has the most connections at a node"
-        if row.nodes == 8:
-            return "8 nodes sent 65 MB/s each, 2 and 4 nodes 80 to 100: cause not known"
-        return "not known"
-
 
 def _table(cluster: str, name: str, keys: int, *rows: tuple[str, float, float, float]) -> RankKTable:
     return RankKTable(cluster, name, keys, tuple(Measured(*row) for row in rows))
