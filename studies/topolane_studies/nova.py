@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 VMS, LEAVES, HOSTS = 16, 4, 18
 GROUPS, MEMBERS = 6, 6
 """Other groups, and the VMs of each."""
-GIGABIT = 1.25e8
-"""Of every cable, bytes per second."""
 DUTY = 0.5
 """Each other group sends for a share of its time from 0 to this, drawn once a run."""
 TRANSFER = 64e6
 """Mean bytes of one of its transfers."""
 
 ASSUMED = [
-    "4 leaf switches of 18 hosts, Gigabit Ethernet; 4 Gigabit cables from each leaf to one core switch (4.5:1; "
-    + "typical then: 2.5:1 to 8:1, Al-Fares et al., SIGCOMM 2008), each flow on one of them by its destination",
-    "24 us for the cable of a host, as in SimGrid's platform of the Gigabit cluster griffon; 5 us for the others",
+    "4 leaf switches of 18 hosts; 4 cables from each leaf to one core switch (4.5:1; typical of Ethernet then: 2.5:1 to "
+    + "8:1, Al-Fares et al., SIGCOMM 2008), each flow on one of them by its destination",
+    "InfiniBand QDR, since the paper's title names InfiniBand: 3.2 GB/s and 1 us for each cable",
+    "the same on Gigabit Ethernet, not judged: 24 us for the cable of a host, as in SimGrid's platform of the cluster "
+    + "griffon; 5 us for the others",
     "one MPI process a VM, 1e9 operations a second; class B of NPB; computation takes the same time always",
     "36 other VMs in 6 groups of 6 fill 12 hosts of each of three leaves: one leaf has room for 16, since the "
     + "paper compares with one switch",
@@ -38,7 +38,7 @@ ASSUMED = [
     "stock Nova takes empty hosts in arbitrary order: one VM fills a host, so all empty hosts weigh the same, and "
     + "Nova 34 hands them to its weighers in the order of a Python set; here they and their order are drawn at "
     + "random. Rank i runs on the i-th VM",
-    "SMPI with its default model of messages and TCP flows; collectives as in MPICH",
+    "SMPI with its default model of messages and flows, measured on Gigabit Ethernet; collectives as in MPICH",
 ]
 
 POLICIES = {"stock": "random", "listing": "bunch", "ours": "hop-bytes-exact"}
@@ -46,10 +46,27 @@ POLICIES = {"stock": "random", "listing": "bunch", "ours": "hop-bytes-exact"}
 
 
 @dataclasses.dataclass(frozen=True)
+class NovaNetwork:
+    """The cables."""
+
+    bandwidth: float
+    """Bytes per second."""
+    host_latency: float
+    """Seconds of the cable of a host."""
+    uplink_latency: float
+    """Seconds of a cable between switches."""
+
+
+INFINIBAND = NovaNetwork(3.2e9, 1e-6, 1e-6)
+GIGABIT = NovaNetwork(1.25e8, 24e-6, 5e-6)
+
+
+@dataclasses.dataclass(frozen=True)
 class NovaSetting:
     """What runs where."""
 
     name: str
+    network: NovaNetwork = INFINIBAND
     room: bool = True
     """Whether one leaf is free for the whole group; else the others hold hosts of every leaf."""
     speed: float = 1e9
@@ -63,22 +80,25 @@ class NovaSetting:
         """The fabric."""
         text = f"""name = "cloud"
 [node]
-nic-bandwidth = {GIGABIT}
+nic-bandwidth = {self.network.bandwidth}
 [[site]]
 name = "core"
 children = [{HOSTS}, {LEAVES}]
 cables = [1, {self.cables}]
-bandwidth = {GIGABIT}
+bandwidth = {self.network.bandwidth}
 """
         return Machine.parse(text, "cloud.toml", "toml")
 
 
-CHOSEN = NovaSetting("as chosen")
+CHOSEN = NovaSetting("InfiniBand")
+"""What the paper's figures are held against."""
+ETHERNET = NovaSetting("Gigabit Ethernet", GIGABIT)
 NO_ROOM = NovaSetting("others on every leaf: none has room for 16", room=False)
 CHANGES = (
     NO_ROOM,
     NovaSetting("VMs that compute four times as fast", speed=4e9),
     NovaSetting("one cable from a leaf instead of four", cables=1),
+    NovaSetting("18 cables from a leaf: full bandwidth", cables=HOSTS),
     NovaSetting("no other VM sends", others=False),
 )
 """What the figures may hang on."""
@@ -133,6 +153,11 @@ def hop_bytes(counts: Sequence[int]) -> int:
     """Switches on the way, summed up over pairs of VMs, by how many VMs each leaf has: 1 inside, 3 between."""
     inside = sum(n * (n - 1) // 2 for n in counts)
     return inside + 3 * (sum(counts) * (sum(counts) - 1) // 2 - inside)
+
+
+def splits() -> list[int]:
+    """Hop-bytes of all VMs on two leaves, by how many are on the first (the paper's Figure 4)."""
+    return [hop_bytes((first, VMS - first)) for first in range(VMS + 1)]
 
 
 def counts(hosts: Sequence[int]) -> list[int]:

@@ -1,4 +1,4 @@
-"""The figure of `topolane paper nova --out`: times of all kernels by stock Nova and by ours (the paper's Figure 5)."""
+"""The figures of `topolane paper nova --out`: hop-bytes of a split, and times of all kernels (the paper's 4 and 5)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,25 @@ if TYPE_CHECKING:
 
     from topolane_studies.nova_study import KernelTimes
 
-OWN = ("times.png", "times.csv")
+OWN = ("splits.png", "splits.csv", "times.png", "times.csv")
 SHOWN = ("stock", "ours")
 
 
-def figure(found: Sequence[KernelTimes]) -> Figure:
+def splits_figure() -> Figure:
+    """Hop-bytes over the VMs on the first of two switches."""
+    from topolane.report.style import series
+    from topolane.report.with_matplotlib import figure as blank
+
+    drawn = blank(5.4, 3.2)
+    axes = drawn.add_subplot()
+    axes.plot(range(nova.VMS + 1), nova.splits(), marker="o", color=series(0))
+    axes.set_xlabel("VMs on the first switch")
+    axes.set_ylabel("hop-bytes (switches)")
+    axes.set_title(f"{nova.VMS} VMs on two switches")
+    return drawn
+
+
+def times_figure(found: Sequence[KernelTimes]) -> Figure:
     """Bars of the mean over stock's mean, with the shortest and the longest run."""
     from topolane.report.style import MUTED, series
     from topolane.report.with_matplotlib import figure as blank
@@ -39,15 +53,19 @@ def figure(found: Sequence[KernelTimes]) -> Figure:
 
 
 def write(folder: Path, times: Sequence[KernelTimes]) -> None:
-    """The figure and its points, of the setting as chosen."""
+    """The figures and their points, of the setting as chosen; without times that of the splits."""
     import polars
     from topolane.report.with_matplotlib import drawing
 
     found = [each for each in times if each.setting == nova.CHOSEN]
+    with drawing():
+        figures = [splits_figure(), *([times_figure(found)] if found else [])]
+        for name, drawn in zip(OWN[::2], figures):
+            drawn.savefig(folder / name, dpi=150, metadata={"Software": None})
+    points = [{"first": first, "hop_bytes": of} for first, of in enumerate(nova.splits())]
+    polars.DataFrame(points).write_csv(folder / OWN[1])
     if not found:
         return
-    with drawing():
-        figure(found).savefig(folder / OWN[0], dpi=150, metadata={"Software": None})
     polars.DataFrame(
         [
             {
@@ -60,4 +78,4 @@ def write(folder: Path, times: Sequence[KernelTimes]) -> None:
             for each in found
             for who, of in each.seconds.items()
         ]
-    ).write_csv(folder / OWN[1])
+    ).write_csv(folder / OWN[3])

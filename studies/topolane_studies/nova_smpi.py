@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 SOURCES = Path(__file__).parent / "native"
 TOOLS = ("smpicc", "smpirun", "g++")
-HOST_LATENCY, UPLINK_LATENCY = 24e-6, 5e-6
-"""Seconds of a host's cable, and of one between switches."""
 OPTIONS = (
     "smpi/host-speed:1Gf",
     "smpi/simulate-computation:no",
@@ -76,7 +74,7 @@ def build(folder: Path) -> Path:
 
 def platform(run: KernelRun) -> str:
     """The fabric by our routes and capacities, and who else sends, as `native/platform.cpp` reads it."""
-    routing = run.setting.machine().routing("d-mod-k")
+    network, routing = run.setting.network, run.setting.machine().routing("d-mod-k")
     groups = [run.hosts, *(group.hosts for group in nova.other_groups(run.setting, run.seed))]
     pairs = [pair for hosts in groups for pair in itertools.permutations(hosts, 2)]
     paths = [routing.path(*pair) for pair in pairs]
@@ -85,7 +83,7 @@ def platform(run: KernelRun) -> str:
     hosts = nova.LEAVES * nova.HOSTS
     lines = [f"{hosts} {run.setting.speed!r} {routing.channels} {len(paths)} {len(senders)}"]
     for channel, capacity in enumerate(routing.capacity.tolist()):
-        lines.append(f"{capacity!r} {HOST_LATENCY if channel in ends else UPLINK_LATENCY!r}")
+        lines.append(f"{capacity!r} {network.host_latency if channel in ends else network.uplink_latency!r}")
     for pair, path in zip(pairs, paths):
         lines.append(" ".join(map(str, (*pair, len(path), *path))))
     return "\n".join([*lines, *senders]) + "\n"
@@ -100,7 +98,7 @@ def background(setting: NovaSetting, seed: int) -> list[str]:
         for host in group.hosts:
             others = [other for other in group.hosts if other != host]
             own = seed * nova.LEAVES * nova.HOSTS + host
-            values = (own, host, group.duty, nova.TRANSFER, nova.GIGABIT, len(others), *others)
+            values = (own, host, group.duty, nova.TRANSFER, setting.network.bandwidth, len(others), *others)
             lines.append(" ".join(map(str, values)))
     return lines
 

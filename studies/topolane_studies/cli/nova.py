@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-import tempfile
-from pathlib import Path
+import functools
 from typing import TYPE_CHECKING, Any
 
 import click
 from topolane.cli import common
 
-from topolane_studies.cli.judged import print_rows
+from topolane_studies.cli.judged import print_rows, rows_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +22,7 @@ KERNELS = ("bt", "sp", "lu", "cg", "mg", "ft", "is", "ep", "dt")
 @click.option("--seeds", type=click.IntRange(1), help="Runs of each kind [default: 10; 3 with --quick].")
 @click.option("--kernel", "kernels", type=click.Choice(KERNELS), multiple=True, help="Only these kernels.")
 @click.option("--quick", is_flag=True, help="A tenth of the iterations, and no changed settings.")
-@click.option("--out", help="A directory for the figure of the times and its points.")
+@click.option("--out", help="A directory for figures of the times and of hop-bytes, and their points.")
 @click.option("--jobs", "workers", type=click.IntRange(1), help="Processes to use [default: all cores].")
 @common.json_option
 def command(
@@ -38,14 +36,15 @@ def command(
     """Hop-byte placement of VM groups in OpenStack (2013), under SimGrid's SMPI."""
     from topolane_studies import nova, nova_figure, nova_study
 
-    chosen = range(1, (seeds or (3 if quick else 10)) + 1)
+    chosen = range(1, seeds + 1) if seeds else nova_study.seeds_of(quick)
     wanted = [kernel for kernel in KERNELS if kernel in (kernels or KERNELS)]
     hop_bytes = {setting.name: nova.all_hop_bytes(setting, chosen) for setting in (nova.CHOSEN, nova.NO_ROOM)}
     with common.outputs(out, nova_figure.OWN) as folder:
-        times, missing = simulated(wanted, chosen, quick, workers)
+        counting = functools.partial(common.counting_bar, "simulating")
+        times, absent = nova_study.simulated(wanted, chosen, quick, workers, counting)
         if folder is not None:
             nova_figure.write(folder, times)
-    rows = nova_study.rows(times, missing)
+    rows = nova_study.rows(times, absent)
     if as_json:
         common.print_json(
             {
@@ -53,7 +52,7 @@ def command(
                 "seeds": len(chosen),
                 "hop_bytes": hop_bytes,
                 "times": [described(each) for each in times],
-                "rows": [dataclasses.asdict(row) for row in rows],
+                "rows": rows_json(rows),
             }
         )
         return
@@ -62,24 +61,6 @@ def command(
     print_rows(rows)
     for assumption in nova.ASSUMED:
         click.echo(f"assumed: {assumption}")
-
-
-def simulated(
-    kernels: Sequence[str], seeds: Sequence[int], quick: bool, workers: int | None
-) -> tuple[list[KernelTimes], str | None]:
-    """The times, or none and the reason why."""
-    from topolane.compiling import Missing
-
-    from topolane_studies import nova_smpi, nova_study
-
-    with tempfile.TemporaryDirectory(prefix="topolane-nova-") as name:
-        try:
-            programs = nova_smpi.build(Path(name))
-        except Missing as missing:
-            return [], str(missing)
-        planned = nova_study.plan(programs, kernels, seeds, quick)
-        with common.counting_bar("simulating", len(nova_study.unique(planned))) as done:
-            return nova_study.study(planned, workers=workers, done=done), None
 
 
 def described(times: KernelTimes) -> dict[str, Any]:
