@@ -1,18 +1,16 @@
-"""What rules that give jobs links of their own are to reach, and whether they do."""
+"""What we want of rules that give jobs links of their own, and whether they reach it. No paper claims it."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import TYPE_CHECKING, Literal
 
-from topolane_studies.jigsaw import HALF, HALF_MOVES, MOVES, STRICT, JigsawLoad, interval, mean_of
+from topolane_studies.jigsaw import HALF, HALF_MOVES, JIGSAW, MOVES, STRICT, JigsawLoad, interval, mean_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from topolane_studies.jigsaw import JigsawResults
-
-JIGSAW = "jigsaw"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +69,7 @@ def _of_mode(results: JigsawResults, mode: Mode) -> Iterator[Target]:
     ):
         name = f"{mode.name}: utilisation while jobs wait / first-fit's, {kind}"
         yield _worst(results, mode, name, chosen, ratio(use), least, at_least=True)
-    if mode.label == STRICT and JIGSAW in [rule.label for rule in results.rules]:
+    if mode.label == STRICT and JIGSAW.label in [rule.label for rule in results.rules]:
         name = f"{mode.name}: the same over jigsaw's"
         over = _over_jigsaw(results, mode, use)
         yield _worst(results, mode, name, results.loads, over, 1.0, at_least=True)
@@ -124,7 +122,7 @@ def _break_even(results: JigsawResults, mode: Mode, bound: float) -> Target:
 def _over_jigsaw(results: JigsawResults, mode: Mode, key: str) -> Callable[[JigsawLoad], Sequence[float]]:
     def over(load: JigsawLoad) -> list[float]:
         own = results.ratios(load.name, mode.label, key)
-        return [one / (other or 1.0) for one, other in zip(own, results.ratios(load.name, JIGSAW, key))]
+        return [one / (other or 1.0) for one, other in zip(own, results.ratios(load.name, JIGSAW.label, key))]
 
     return over
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import click
 from topolane.cli import common
 
+from topolane_studies.cli.judged import print_rows, rows_json
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from topolane_studies.jigsaw import JigsawLoad, JigsawResults
-
-QUICK_SEEDS = 2
 
 
 @click.command("jigsaw")
@@ -29,7 +29,7 @@ QUICK_SEEDS = 2
 )
 @click.option("--whole", is_flag=True, help="All jobs of the log.")
 @click.option("--only", metavar="LOADS", help="These loads, by comma: cab-sep, exp-16, 'trace 1.0', ...")
-@click.option("--seeds", type=click.IntRange(1), default=8, show_default=True, help="Runs of each.")
+@click.option("--seeds", type=click.IntRange(1), help="Runs of each [default: 8; 2 with --quick].")
 @click.option("--quick", is_flag=True, help="Two seeds.")
 @click.option(
     "--contention",
@@ -52,7 +52,7 @@ def command(
     first: int,
     whole: bool,
     only: str | None,
-    seeds: int,
+    seeds: int | None,
     quick: bool,
     contention: int | None,
     no_break_even: bool,
@@ -71,7 +71,7 @@ def command(
     chosen = jigsaw.loads(log, only)
     for load in (load for load in chosen if load.kind == "trace"):
         load.task(1).jobs()  # an unreadable file ends the command before hours of work
-    drawn = range(1, (QUICK_SEEDS if quick else seeds) + 1)
+    drawn = range(1, seeds + 1) if seeds else jigsaw.seeds_of(quick)
     if not as_json:
         click.echo(f"ratios to first-fit's, mean and 95 % confidence interval over {len(drawn)} seeds")
     parts = []
@@ -96,14 +96,21 @@ def command(
                 print_load(parts[-1], load)
     results = jigsaw.joined(parts)
     targets = jigsaw_targets.targets(results)
+    rows = jigsaw.rows(results)
     if as_json:
-        rows = [facts for load in chosen for facts in rows_of(results, load)]
-        common.print_json({"rows": rows, "targets": [dataclasses.asdict(target) for target in targets]})
+        common.print_json(
+            {
+                "runs": [facts for load in chosen for facts in runs_json(results, load)],
+                "rows": rows_json(rows),
+                "targets": [dataclasses.asdict(target) for target in targets],
+            }
+        )
         return
+    print_rows(rows)
     common.print_table(
-        ("what", "target", "ours (worst load)", "verdict", "why"),
+        ("our own targets", "target", "ours (worst load)", "verdict", "why"),
         [[target.what, target.target, target.ours, target.verdict, target.why] for target in targets],
-        text_columns=("what", "why"),
+        text_columns=("why",),
     )
 
 
@@ -111,7 +118,7 @@ RATIOS = ("utilization_while_waiting", "mean_wait", "mean_wait_by_work", "makesp
 COUPLED = ("mean_wait", "makespan")
 
 
-def rows_of(results: JigsawResults, load: JigsawLoad) -> list[dict[str, object]]:
+def runs_json(results: JigsawResults, load: JigsawLoad) -> list[dict[str, object]]:
     """A load under every rule. Waits are in seconds. Ratios are mean, low and high, None where nothing was run. The break-even is None where it is beyond the search or
     was not sought."""
     from topolane_studies.jigsaw import interval, mean_of
