@@ -12,7 +12,7 @@ import random
 import statistics
 from typing import TYPE_CHECKING
 
-from topolane_studies import PaperRow, sites, sites_jobs
+from topolane_studies import sites, sites_jobs
 from topolane_studies.sites import SitesProgram, Wan
 from topolane_studies.sites_cloud import HOSTS, SITES, TWO, KnownProgram, SitesLayout
 
@@ -133,29 +133,3 @@ def means(found: Sequence[ArrivalsOutcome], who: str) -> dict[str, float]:
     of = [each for each in found if each.who == who]
     names = ("total", "stretch", "slowdown", "moves", "programs_moved", "returned", "flaps")
     return {name: statistics.fmean(getattr(each, name) for each in of) for name in names}
-
-
-def rows(found: Sequence[ArrivalsOutcome]) -> list[PaperRow]:
-    """What the paper left open: a manager helps, and does not flap."""
-    mean = {who: means(found, who) for who in POLICIES}
-    base = mean["as placed"]["stretch"]
-    against = [f"{who} {each['stretch'] / base - 1:+.0%}" for who, each in mean.items() if who != "as placed"]
-    flaps = {who: sum(each.flaps for each in found if each.who == who) for who in POLICIES}
-    return [
-        PaperRow(
-            "programs that come and go: length of runs",
-            "left open",
-            f"{mean['ours']['stretch'] / base - 1:+.0%}",
-            "agrees" if mean["ours"]["stretch"] < base else "differs",
-            f"against as placed: {', '.join(against)}",
-            "shorter",
-        ),
-        PaperRow(
-            "the same: guests that come back within a quarter of an hour",
-            "left open",
-            f"{flaps['ours']}",
-            "agrees" if flaps["ours"] == 0 else "differs",
-            ", ".join(f"{who} {count}" for who, count in flaps.items() if who != "as placed"),
-            "none",
-        ),
-    ]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 from topolane.sweep import over
 
-from topolane_studies import PaperRow, sites, sites_cloud, sites_predict, sites_smpi
+from topolane_studies import claims as claims_of
+from topolane_studies import sites, sites_cloud, sites_predict, sites_smpi
 from topolane_studies.sites import SitesProgram, SmpiRun, Wan
 from topolane_studies.sites_cloud import GUEST, KnownProgram, Standing
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from topolane_studies import Verdict
+    from topolane_studies.claims import Claim
     from topolane_studies.sites_loss import IterationTimes
 
 JOBS = (SitesProgram("ep", 16), SitesProgram("lu", 32), SitesProgram("cg", 16), SitesProgram("bt", 36))
@@ -242,26 +244,23 @@ class JobsGame:
             memory = [left if left > 1.0 else 0.0 for left in memory]
 
 
-def rows(found: list[JobsOutcome]) -> list[PaperRow]:
-    """Whether the four end sooner with a manager."""
-    answers = []
-    for length in LENGTHS:
-        total = {played.policy: played.total for played in found if played.length == length}
-        for policy, name in (("inter-site-traffic", "the paper's rule"), ("predicted-loss", "ours")):
-            share = total[policy] / total["stay"]
-            verdict: Verdict = "agrees" if share < 1 else "differs"
-            times = "once" if length == 1 else f"{length} times"
-            answers.append(
-                PaperRow(
-                    f"four programs, each {times}, by {name}",
-                    "sooner",
-                    f"{share - 1:+.0%} of the time",
-                    verdict,
-                    f"{total[policy]:.0f} s instead of {total['stay']:.0f} s",
-                    "any",
-                )
-            )
-    return answers
+def claims() -> list[Claim[list[JobsOutcome]]]:
+    """The four end sooner with a manager."""
+    return [
+        claims_of.direction(
+            f"four programs, each {'once' if length == 1 else f'{length} times'}, with the manager",
+            "sooner",
+            partial(sooner, length),
+        )
+        for length in LENGTHS
+    ]
+
+
+def sooner(length: int, found: list[JobsOutcome]) -> tuple[bool, str, str]:
+    """By the paper's rule; ours next to it."""
+    total = {played.policy: played.total for played in found if played.length == length}
+    stay, rule, ours = (total[policy] for policy in POLICIES)
+    return rule < stay, f"{rule:.0f} s instead of {stay:.0f} s", f"by our rule {ours:.0f} s"
 
 
 def study(

@@ -7,46 +7,49 @@ from typing import TYPE_CHECKING
 
 from topolane.sweep import over
 
-from topolane_studies import PaperRow, sites, sites_smpi
+from topolane_studies import claims as claims_of
+from topolane_studies import sites, sites_smpi
+from topolane_studies.judging import Tolerance, within_factor, within_points
 from topolane_studies.sites import SitesProgram, Wan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from topolane_studies import Verdict
+    from topolane_studies.claims import Claim
     from topolane_studies.sites import SmpiRun
 
-PAPER_SPEED = {("lu", 32): 0.65, ("cg", 32): 0.35}
-"""Of one site's speed, in halves at 5 ms."""
-POINTS = 0.10
-"""A speed agrees if it lies within ten points. Fixed before the first run, as all tolerances here."""
-PAPER_TOLERABLE = {
-    ("lu", 16): 7.5e-3,
-    ("lu", 32): 7.5e-3,
-    ("lu", 64): 2e-3,
-    ("cg", 16): None,
-    ("cg", 32): None,
-    ("cg", 64): None,
-}
+PAPER_SPEED = {("lu", 32): 65.0, ("cg", 32): 35.0}
+"""In halves at 5 ms, in % of one site's."""
+SPEED = within_points(10.0)
+"""Fixed before the first run, as all tolerances here."""
+PAPER_TOLERABLE = {("lu", 16): 7.5e-3, ("lu", 32): 7.5e-3, ("lu", 64): 2e-3}
 """The highest latency in seconds at which twice the nodes on two sites beat the nodes of one."""
+SAME = Tolerance("the same latency", lambda ours, paper: ours == paper)
+NEVER = (("cg", 16), ("cg", 32), ("cg", 64))
+"""Programs that two sites help at no latency."""
+SLIDES = (
+    (SitesProgram("lu", 32), (10e-3,), "faster"),
+    (SitesProgram("lu", 64), (2.5e-3,), "faster"),
+    (SitesProgram("lu", 64), (5e-3, 7.5e-3, 10e-3), "slower"),
+)
+"""The same in the words of two slides: at these latencies, compared with half of the nodes on one site."""
 PAPER_TRAFFIC = {
-    ("lu", 16): 3.36e6,
-    ("lu", 32): 5.88e6,
-    ("lu", 64): 6.94e6,
-    ("cg", 16): 40.7e6,
-    ("cg", 32): 19.9e6,
-    ("cg", 64): 28.5e6,
+    ("lu", 16): 3.36,
+    ("lu", 32): 5.88,
+    ("lu", 64): 6.94,
+    ("cg", 16): 40.7,
+    ("cg", 32): 19.9,
+    ("cg", 64): 28.5,
 }
-"""Bytes per second between the halves."""
-FACTOR = 1.5
-"""A traffic agrees if it is at most this factor off."""
-PAPER_SENDS = {("lu", 32): 1_303_278, ("cg", 32): 372_599, ("bt", 32): 239_381}
-PAPER_SECONDS = {("lu", 32): 143.0, ("cg", 32): 84.0, ("bt", 32): 185.0}
-COUNTS = 0.10
-"""Numbers of sends agree within a tenth."""
-ORDER = ("cg", "bt", "lu", "ep")
-"""Of the loss, the highest first."""
+"""MB/s between the halves."""
+TRAFFIC = within_factor(1.5)
+PAPER_SECONDS = {"lu": 142.95, "cg": 84.29, "bt": 185.13}
+"""Of the run of 32 ranks on one site."""
+OWN_SPEED = {"lu": 4.77e8, "cg": 6.13e7}
+"""Operations a second at which 32 ranks here take the paper's seconds."""
+ORDER = {"CG": 4, "BT": 3, "LU": 2, "EP": 1}
+"""Of the loss, the highest first; the paper prints no figures."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,9 +83,9 @@ class IterationTimes:
         crossing = [of for (a, b), of in self.sent[job].items() if half[a] != half[b]]
         return tuple(map(sum, zip(*crossing))) if crossing else (0, 0, 0)  # type: ignore[return-value]
 
-    def traffic(self, job: SitesProgram) -> float:
+    def traffic(self, job: SitesProgram, speed: float = sites.SPEED) -> float:
         """Bytes per second between the halves on one site."""
-        return self.across(job)[1] / self.one(job)
+        return self.across(job)[1] / self.one(job, speed)
 
 
 def simulated(
@@ -128,7 +131,7 @@ def smaller(job: SitesProgram) -> SitesProgram:
 
 def compared(quick: bool) -> list[SitesProgram]:
     """The programs of the table of tolerable latencies; it needs all of them."""
-    return [] if quick else [SitesProgram(*key) for key in PAPER_TOLERABLE]
+    return [] if quick else [SitesProgram(*key) for key in (*PAPER_TOLERABLE, *NEVER)]
 
 
 def runs(programs: Path, quick: bool) -> list[SmpiRun]:
@@ -136,6 +139,14 @@ def runs(programs: Path, quick: bool) -> list[SmpiRun]:
     wanted = [sites.alone(programs, job) for job in jobs(quick)]
     wanted += [sites.spread(programs, job, wan) for job in jobs(quick) for wan in wans(quick)]
     wanted += [sites.alone(programs, smaller(job)) for job in compared(quick)]
+    wanted += [
+        sites.spread(programs, job, Wan(latency))
+        for job, latencies, _ in (() if quick else SLIDES)
+        for latency in latencies
+    ]
+    for kernel, speed in OWN_SPEED.items():
+        job = SitesProgram(kernel, 32)
+        wanted += [sites.alone(programs, job, speed), sites.spread(programs, job, Wan(), speed)]
     for speed in () if quick else SPEEDS:
         for kernel in sites.KERNELS:
             job = SitesProgram(kernel, sites.sized(kernel, 32))
@@ -147,12 +158,12 @@ SPEEDS = (2.5e8, 1e9, 2e9)
 """Other operations a second than supposed, to see what hangs on them."""
 
 
-def tolerable(times: IterationTimes, job: SitesProgram, window: float | None) -> float | None:
-    """The highest of the latencies up to which two sites help, or None where they do not even at the lowest.
+def tolerable(times: IterationTimes, job: SitesProgram, window: float | None) -> float:
+    """The highest of the latencies up to which two sites help, or 0 where they do not even at the lowest.
 
     They help if N ranks in two halves take less time than N / 2 on one site, at that latency and all lower ones but 0.
     """
-    highest = None
+    highest = 0.0
     for latency in sites.LATENCIES[1:]:
         if times.two(job, Wan(latency, window)) >= times.one(smaller(job)):
             break
@@ -160,141 +171,109 @@ def tolerable(times: IterationTimes, job: SitesProgram, window: float | None) ->
     return highest
 
 
-def rows(times: IterationTimes, quick: bool) -> list[PaperRow]:
-    """The paper's figures next to ours."""
-    found = [speed_row(times, SitesProgram(*key), paper) for key, paper in PAPER_SPEED.items()]
-    found.append(order_row(times))
-    found += [tolerable_row(times, job) for job in compared(quick)]
-    for key, paper in PAPER_TRAFFIC.items():
-        if SitesProgram(*key) in jobs(quick):
-            found.append(traffic_row(times, SitesProgram(*key), paper))
-    for (kernel, ranks), sends in PAPER_SENDS.items():
-        found.append(
-            sends_row(
-                times, SitesProgram(kernel, sites.sized(kernel, ranks)), sends, PAPER_SECONDS[kernel, ranks]
-            )
-        )
-    found.append(overhead_row())
-    return found
-
-
-def not_measured(missing: str) -> list[PaperRow]:
-    """The paper's figures where SimGrid is not there: what is missing."""
-    found = [
-        PaperRow(f"{SitesProgram(*key).name} in halves at 5 ms", f"{paper:.0%}", "", "not measured", missing)
-        for key, paper in PAPER_SPEED.items()
-    ]
+def claims(quick: bool) -> list[Claim[IterationTimes]]:
+    """What the paper says of single programs."""
+    chosen = jobs(quick)
     return [
-        *found,
-        PaperRow("order of the loss", " > ".join(ORDER).upper(), "", "not measured", missing),
+        *(speed_claim(SitesProgram(*key), paper) for key, paper in PAPER_SPEED.items()),
+        order_claim(),
+        *(tolerable_claim(job) for job in compared(quick)),
+        *(slide_claim(*slide) for slide in (() if quick else SLIDES)),
         *(
-            PaperRow(
-                f"{SitesProgram(*key).name}: two sites help up to", up_to(paper), "", "not measured", missing
-            )
-            for key, paper in PAPER_TOLERABLE.items()
+            traffic_claim(SitesProgram(*key), paper)
+            for key, paper in PAPER_TRAFFIC.items()
+            if SitesProgram(*key) in chosen
         ),
-        overhead_row(),
     ]
 
 
-def overhead_row() -> PaperRow:
-    """What guest and overlay cost against bare metal."""
-    why = "guests are emulated here, which costs far more than what would be measured"
-    return PaperRow("overhead of guest and overlay on one site", "measured", "", "not measured", why, "none")
+def speed_claim(job: SitesProgram, paper: float) -> Claim[IterationTimes]:
+    """Speed in halves at 5 ms. It is below one site's in any case, so it has no direction."""
+    own = OWN_SPEED[job.kernel]
+
+    def why(times: IterationTimes) -> str:
+        return (
+            f"without the window {times.speed(job, Wan(window=None)):.0%}; as slow on one site as in the paper "
+            f"({times.one(job, own) * job.whole:.0f} s) it keeps {times.speed(job, Wan(), own):.0%}"
+        )
+
+    what = f"{job.name} in halves at 5 ms, % of one site's speed"
+    return claims_of.figure(what, paper, lambda times: 100 * times.speed(job, Wan()), SPEED, why=why)
 
 
-def speed_row(times: IterationTimes, job: SitesProgram, paper: float) -> PaperRow:
-    """Speed in halves at 5 ms."""
-    ours = times.speed(job, Wan())
-    agrees = abs(ours - paper) <= POINTS
-    why = f"{times.speed(job, Wan(window=None)):.0%} without the window"
-    if not agrees:
-        why += f"; {WHY[job.kernel]}"
-    return PaperRow(
-        f"{job.name} in halves at 5 ms, of one site's speed",
-        f"{paper:.0%}",
-        f"{ours:.0%}",
-        "agrees" if agrees else "differs",
-        why,
-        f"{POINTS * 100:.0f} points",
-    )
+def loss_of_32(times: IterationTimes, kernel: str) -> float:
+    """Of a kernel on 32 ranks at 5 ms."""
+    return times.loss(SitesProgram(kernel, sites.sized(kernel, 32)), Wan())
 
 
-WHY = {
-    "lu": "LU loses a fixed time an iteration, so that it hangs on how fast processes compute (see the speeds); TCP's "
-    + "slow start and an overlay are not simulated",
-    "cg": "here CG computes as fast as the others, though its products wait for memory; slower processes lose less "
-    + "(see the speeds)",
-}
+def order_claim() -> Claim[IterationTimes]:
+    """Which program loses most; the paper does not give MG's place."""
+
+    def ours(times: IterationTimes) -> dict[str, float]:
+        return {name: loss_of_32(times, name.lower()) for name in ORDER}
+
+    def why(times: IterationTimes) -> str:
+        return ", ".join(f"{kernel.upper()} {loss_of_32(times, kernel):.1%}" for kernel in sites.KERNELS)
+
+    return claims_of.rank("order of the loss, class C, 32 ranks, 5 ms", ORDER, ours, why)
 
 
-def order_row(times: IterationTimes) -> PaperRow:
-    """Which program loses most."""
-    found = {
-        kernel: times.loss(SitesProgram(kernel, sites.sized(kernel, 32)), Wan()) for kernel in sites.KERNELS
-    }
-    ours = sorted(ORDER, key=lambda kernel: -found[kernel])
-    return PaperRow(
-        "order of the loss, class C, 32 ranks, 5 ms",
-        " > ".join(kernel.upper() for kernel in ORDER),
-        " > ".join(kernel.upper() for kernel in ours),
-        "agrees" if tuple(ours) == ORDER else "differs",
-        f"MG, whose place is not given, loses {found['mg']:.0%}: "
-        + ", ".join(f"{kernel.upper()} {found[kernel]:.1%}" for kernel in ours),
-        "exact",
-    )
-
-
-def tolerable_row(times: IterationTimes, job: SitesProgram) -> PaperRow:
+def tolerable_claim(job: SitesProgram) -> Claim[IterationTimes]:
     """Up to which latency two sites help."""
-    paper = PAPER_TOLERABLE[job.kernel, job.ranks]
-    ours = tolerable(times, job, sites.WINDOW)
-    free = tolerable(times, job, None)
-    verdict: Verdict = "agrees" if ours == paper else "differs"
-    ratio = times.one(job) / times.one(smaller(job))
-    most = up_to(sites.LATENCIES[-1])
-    why = f"{most} is the most tried; " if ours == sites.LATENCIES[-1] else ""
-    why += f"without the window {up_to(free)}; on one site {job.ranks} ranks take {ratio:.0%} of {job.ranks // 2}'s time"
-    return PaperRow(
-        f"{job.name}: two sites help up to", up_to(paper), up_to(ours), verdict, why, "the same latency"
-    )
+
+    def why(times: IterationTimes) -> str:
+        ratio = times.one(job) / times.one(smaller(job))
+        return (
+            f"{up_to(sites.LATENCIES[-1])} is the most tried; without the window {up_to(tolerable(times, job, None))}; "
+            f"on one site {job.ranks} ranks take {ratio:.0%} of {job.ranks // 2}'s time"
+        )
+
+    def ours(times: IterationTimes) -> float:
+        return tolerable(times, job, sites.WINDOW)
+
+    what, key = f"{job.name}: two sites help up to", (job.kernel, job.ranks)
+    if key in NEVER:
+        return claims_of.direction(
+            what, up_to(0.0), lambda times: (not ours(times), up_to(ours(times)), why(times))
+        )
+    return claims_of.figure(what, PAPER_TOLERABLE[key], ours, SAME, neutral=0.0, shown=up_to, why=why)
 
 
-def up_to(latency: float | None) -> str:
+def up_to(latency: float) -> str:
     """A latency in words."""
-    return "none" if latency is None else f"{latency * 1e3:g} ms"
+    return f"{latency * 1e3:g} ms" if latency else "none"
 
 
-def traffic_row(times: IterationTimes, job: SitesProgram, paper: float) -> PaperRow:
-    """Bytes per second between the halves."""
-    ours = times.traffic(job)
-    agrees = 1 / FACTOR <= ours / paper <= FACTOR
-    at_5 = times.across(job)[1] / times.two(job, Wan())
-    why = f"both ways, on one site; one way {ours / 2e6:.2f}; both ways in halves at 5 ms {at_5 / 1e6:.2f}"
-    if job.kernel == "cg" and not agrees:
-        why += "; CG runs faster here, and the paper's own figures fall and rise with the ranks"
-    return PaperRow(
-        f"{job.name}: MB/s between the halves",
-        f"{paper / 1e6:.2f}",
-        f"{ours / 1e6:.2f}",
-        "agrees" if agrees else "differs",
-        why,
-        f"a factor of {FACTOR:g}",
+def slide_claim(job: SitesProgram, latencies: Sequence[float], claim: str) -> Claim[IterationTimes]:
+    """Whether two sites beat half of the nodes on one at these latencies."""
+
+    def seen(times: IterationTimes) -> tuple[bool, str, str]:
+        shares = [times.two(job, Wan(latency)) / times.one(smaller(job)) for latency in latencies]
+        holds = all((share < 1) == (claim == "faster") for share in shares)
+        return holds, ", ".join(f"{share:.0%} of the time" for share in shares), ""
+
+    where = ", ".join(map(up_to, latencies))
+    return claims_of.direction(
+        f"{job.name} on two sites, against {job.ranks // 2} on one, at {where}", claim, seen
     )
 
 
-def sends_row(times: IterationTimes, job: SitesProgram, paper: int, seconds: float) -> PaperRow:
-    """Sends of the whole benchmark."""
-    ours = sum(of[0] for of in times.sent[job].values()) * job.whole
-    agrees = abs(ours / paper - 1) <= COUNTS
-    why = f"it took {seconds:.0f} s there and {times.one(job) * job.whole:.0f} s here"
-    if not agrees:
-        why += "; ours are NPB's calls, counted: the log was of a part, or of another program"
-    return PaperRow(
-        f"{job.name}: sends of the whole run",
-        f"{paper:,}",
-        f"{ours:,.0f}",
-        "agrees" if agrees else "differs",
-        why,
-        f"{COUNTS:.0%}",
+def traffic_claim(job: SitesProgram, paper: float) -> Claim[IterationTimes]:
+    """MB/s between the halves, both ways, on one site."""
+
+    def why(times: IterationTimes) -> str:
+        at_5 = times.across(job)[1] / times.two(job, Wan())
+        found = f"one way {times.traffic(job) / 2e6:.2f}; in halves at 5 ms {at_5 / 1e6:.2f}"
+        if job.ranks == 32:
+            own = times.traffic(job, OWN_SPEED[job.kernel]) / 1e6
+            found += f"; as slow on one site as in the paper {own:.2f}"
+        return found
+
+    return claims_of.figure(
+        f"{job.name}: MB/s between the halves",
+        paper,
+        lambda times: times.traffic(job) / 1e6,
+        TRAFFIC,
+        shown="{:.2f}".format,
+        why=why,
     )

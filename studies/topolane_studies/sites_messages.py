@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from topolane_studies import PaperRow, sites, sites_loss
-from topolane_studies.judging import rank
+from topolane_studies import claims as claims_of
+from topolane_studies import sites, sites_loss
+from topolane_studies.judging import within_share
 from topolane_studies.sites import SitesProgram, Wan
-from topolane_studies.sites_scatter import CLEAR, pearson, spearman
+from topolane_studies.sites_scatter import CLEAR_CLAIM, is_clear
 
 if TYPE_CHECKING:
-    from topolane_studies import Verdict
+    from collections.abc import Callable
+
+    from topolane_studies.claims import Claim
     from topolane_studies.sites_loss import IterationTimes
 
+# Of class C on 32 ranks. The paper's slides disagree with each other.
 PAPER_RATE = {"lu": 137.0, "cg": 78.0, "bt": 29.0}
-"""Messages a second between the sites, class C on 32 ranks."""
+"""Messages a second between the sites."""
 PAPER_BYTES = {"lu": 200.0, "cg": 18e3, "bt": 18e3}
 """Of such a message."""
-PAPER_LU_SENDS, PAPER_LU_BYTES = 195_393, 763.0
-"""Another slide: sends of LU between the sites, and their mean bytes."""
-DISAGREE = "the paper's slides disagree with each other"
+PAPER_SENDS = {"lu": 1_303_278, "cg": 372_599, "bt": 239_381}
+"""The appendix: sends of the whole run."""
+PAPER_ACROSS = {"lu": 195_393, "cg": 26_564, "bt": 53_570}
+"""Of these, those between the sites."""
+PAPER_SHARE = {kernel: 100 * PAPER_ACROSS[kernel] / PAPER_SENDS[kernel] for kernel in PAPER_SENDS}
+PAPER_MEAN = {"lu": 763.0, "cg": 9e3, "bt": 23e3}
+"""Mean bytes of those between the sites."""
+COUNTS = within_share(0.10)
+"""Of numbers of sends."""
 
 
 def job_of(kernel: str) -> SitesProgram:
@@ -39,53 +50,50 @@ def size(times: IterationTimes, kernel: str) -> float:
     return sent / messages
 
 
-def rows(times: IterationTimes, quick: bool) -> list[PaperRow]:
-    """All of them."""
-    rates = {kernel: rate(times, kernel) for kernel in PAPER_RATE}
-    sizes = {kernel: size(times, kernel) for kernel in PAPER_BYTES}
-    return [
-        *(within_factor(f"{job_of(k).name}: messages/s across", PAPER_RATE[k], rates[k]) for k in rates),
-        *(
-            within_factor(f"{job_of(k).name}: bytes of a message across", PAPER_BYTES[k], sizes[k])
-            for k in sizes
-        ),
-        rank("order of messages/s across, 32 ranks", [(PAPER_RATE, rates)]),
-        rank("order of their bytes", [(PAPER_BYTES, sizes)]),
-        *lu_slide(times),
-        PaperRow(
-            "MPI_Bcast calls",
-            "counted",
-            "-",
-            "not measured",
-            "the kernels leave out what NPB sends once at the start",
-        ),
-        *(correlation(times, quick, latency) for latency in latencies(quick)),
-    ]
+def sends(times: IterationTimes, kernel: str) -> float:
+    """Of the whole run."""
+    job = job_of(kernel)
+    return sum(of[0] for of in times.sent[job].values()) * job.whole
 
 
-def within_factor(what: str, paper: float, ours: float) -> PaperRow:
-    """A figure that agrees within FACTOR."""
-    factor = sites_loss.FACTOR
-    verdict: Verdict = "agrees" if 1 / factor <= ours / paper <= factor else "differs"
-    return PaperRow(what, f"{paper:,.0f}", f"{ours:,.0f}", verdict, DISAGREE, f"a factor of {factor:g}")
+def across(times: IterationTimes, kernel: str) -> float:
+    """Sends between the halves in the whole run."""
+    return times.across(job_of(kernel))[0] * job_of(kernel).whole
 
 
-def lu_slide(times: IterationTimes) -> list[PaperRow]:
-    """The other slide on LU."""
-    job = job_of("lu")
-    ours = times.across(job)[0] * job.whole
-    near = abs(ours / PAPER_LU_SENDS - 1) <= sites_loss.COUNTS
-    return [
-        PaperRow(
-            "LU 32: sends across in the whole run",
-            f"{PAPER_LU_SENDS:,}",
-            f"{ours:,.0f}",
-            "agrees" if near else "differs",
-            "both ways; ours are NPB's calls, counted",
-            f"{sites_loss.COUNTS:.0%}",
-        ),
-        within_factor("LU 32: mean bytes of these sends", PAPER_LU_BYTES, size(times, "lu")),
-    ]
+def share(times: IterationTimes, kernel: str) -> float:
+    """Of all sends, those between the halves in %."""
+    return 100 * across(times, kernel) / sends(times, kernel)
+
+
+FIGURES = (
+    ("messages/s across", PAPER_RATE, rate, sites_loss.TRAFFIC),
+    ("bytes of a message across", PAPER_BYTES, size, sites_loss.TRAFFIC),
+    ("sends of the whole run", PAPER_SENDS, sends, COUNTS),
+    ("sends across in the whole run", PAPER_ACROSS, across, COUNTS),
+    ("sends across, % of all", PAPER_SHARE, share, COUNTS),
+    ("mean bytes of a send across", PAPER_MEAN, size, sites_loss.TRAFFIC),
+)
+ORDERED = (rate, size, share)
+"""Of what the order of the kernels is compared too."""
+
+
+def claims(quick: bool) -> list[Claim[IterationTimes]]:
+    """All of them, each figure and then the order of the kernels by it."""
+    found: list[Claim[IterationTimes]] = []
+    for what, paper, ours, tolerance in FIGURES:
+        form = "{:.1f}" if ours is share else "{:,.0f}"
+        for kernel in paper:
+            name, own = f"{job_of(kernel).name}: {what}", partial(ours, kernel=kernel)
+            found.append(claims_of.figure(name, paper[kernel], own, tolerance, shown=form.format))
+        if ours in ORDERED:
+            found.append(claims_of.rank(f"order by {what}", paper, partial(by_kernel, ours)))
+    return [*found, *(correlation(quick, latency) for latency in latencies(quick))]
+
+
+def by_kernel(measure: Callable[[IterationTimes, str], float], times: IterationTimes) -> dict[str, float]:
+    """A measure of each of the kernels."""
+    return {kernel: measure(times, kernel) for kernel in PAPER_SENDS}
 
 
 def latencies(quick: bool) -> list[float]:
@@ -93,17 +101,13 @@ def latencies(quick: bool) -> list[float]:
     return sorted({wan.latency for wan in sites_loss.wans(quick)})
 
 
-def correlation(times: IterationTimes, quick: bool, latency: float) -> PaperRow:
+def correlation(quick: bool, latency: float) -> Claim[IterationTimes]:
     """Loss against bytes per second between the halves, class C."""
-    jobs = sites_loss.jobs(quick)
-    traffic = [times.traffic(job) for job in jobs]
-    loss = [times.loss(job, Wan(latency)) for job in jobs]
-    by_place = spearman(traffic, loss)
-    return PaperRow(
-        f"loss at {1e3 * latency:g} ms against traffic, class C",
-        "a clear correlation",
-        f"Spearman {by_place:.2f}, Pearson {pearson(traffic, loss):.2f}",
-        "agrees" if by_place >= CLEAR else "differs",
-        f"{len(jobs)} programs",
-        f"Spearman from {CLEAR:g} up",
-    )
+
+    def seen(times: IterationTimes) -> tuple[bool, str, str]:
+        jobs = sites_loss.jobs(quick)
+        traffic = [times.traffic(job) for job in jobs]
+        return is_clear(traffic, [times.loss(job, Wan(latency)) for job in jobs])
+
+    what = f"loss at {1e3 * latency:g} ms against traffic, class C"
+    return claims_of.direction(what, CLEAR_CLAIM, seen)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from topolane._engine import Cut
 
-from topolane_studies import PaperRow, sites, sites_loss
+from topolane_studies import sites
 from topolane_studies.sites import SitesProgram, Wan
 from topolane_studies.sites_scatter import spearman
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from topolane_studies.sites_loss import IterationTimes
 
 WITHIN = 0.10
-"""A predicted speed agrees if it lies within ten points of the simulated one."""
+"""Of a predicted loss from the simulated one."""
 
 
 def crossing(times: IterationTimes, job: SitesProgram) -> tuple[float, float, float, float]:
@@ -49,35 +49,13 @@ def loss(times: IterationTimes, job: SitesProgram, wan: Wan) -> float:
     return longer / (1 + longer)
 
 
-def rows(times: IterationTimes, jobs: Sequence[SitesProgram]) -> list[PaperRow]:
-    """Whether the prediction has the paper's order, and how near it is to SMPI."""
-    found = {
-        kernel: loss(times, SitesProgram(kernel, sites.sized(kernel, 32)), Wan()) for kernel in sites.KERNELS
-    }
-    ours = tuple(sorted(sites_loss.ORDER, key=lambda kernel: -found[kernel]))
-    order = PaperRow(
-        "the same order by the engine's prediction alone",
-        " > ".join(kernel.upper() for kernel in sites_loss.ORDER),
-        " > ".join(kernel.upper() for kernel in ours),
-        "agrees" if ours == sites_loss.ORDER else "differs",
-        ", ".join(
-            f"{kernel.upper()} {found[kernel]:.1%}" for kernel in sorted(found, key=lambda k: -found[k])
-        ),
-        "exact",
-    )
+def near(times: IterationTimes, jobs: Sequence[SitesProgram]) -> str:
+    """How near the predicted losses at 5 ms are to SMPI's, in words."""
     predicted = [loss(times, job, Wan()) for job in jobs]
     simulated = [times.loss(job, Wan()) for job in jobs]
-    near = sum(abs(a - b) <= WITHIN for a, b in zip(predicted, simulated))
+    right = sum(abs(a - b) <= WITHIN for a, b in zip(predicted, simulated))
     off = max(zip(jobs, predicted, simulated), key=lambda each: abs(each[1] - each[2]))
-    return [
-        order,
-        PaperRow(
-            "predicted loss against SMPI's, 5 ms",
-            "-",
-            f"{near} of {len(jobs)} within",
-            "agrees" if near == len(jobs) else "differs",
-            f"Spearman {spearman(predicted, simulated):.2f}; farthest off {off[0].name} class {off[0].size}: "
-            f"{off[1]:.0%} predicted, {off[2]:.0%} simulated",
-            f"{WITHIN * 100:.0f} points",
-        ),
-    ]
+    return (
+        f"{right} of {len(jobs)} programs within {WITHIN * 100:.0f} points at 5 ms, Spearman "
+        f"{spearman(predicted, simulated):.2f}, farthest off {off[0].name} class {off[0].size} ({off[1]:.0%} / {off[2]:.0%})"
+    )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from topolane_studies import PaperRow, sites
+from topolane_studies import claims, sites
 from topolane_studies.sites import SitesProgram, Wan
 
 if TYPE_CHECKING:
@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
     from matplotlib.figure import Figure
 
+    from topolane_studies.claims import Claim
     from topolane_studies.sites import SmpiRun
     from topolane_studies.sites_loss import IterationTimes
 
 CLEAR = 0.7
 """The correlation is clear if Spearman's coefficient is at least this; the paper gives none."""
+CLEAR_CLAIM = f"a clear correlation: Spearman from {CLEAR:g} up"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -86,28 +88,24 @@ def spearman(first: Sequence[float], second: Sequence[float]) -> float:
     return pearson(ranked(first), ranked(second))
 
 
-def correlations(found: Sequence[Point]) -> dict[str, tuple[float, float]]:
-    """Pearson's and Spearman's of the loss with bytes per second and with turns per second."""
-    loss = [point.loss for point in found]
-    of = {
-        "bytes/s": [point.traffic for point in found],
-        "turns/s": [point.turns for point in found],
-    }
-    return {name: (pearson(values, loss), spearman(values, loss)) for name, values in of.items()}
+def is_clear(traffic: Sequence[float], loss: Sequence[float]) -> tuple[bool, str, str]:
+    """Whether loss grows with traffic, for a claim: whether it holds, the coefficients, and of how many programs."""
+    by_place = spearman(traffic, loss)
+    seen = f"Spearman {by_place:.2f}, Pearson {pearson(traffic, loss):.2f}"
+    return by_place >= CLEAR, seen, f"{len(loss)} programs"
 
 
-def row(found: Sequence[Point]) -> PaperRow:
-    """Whether the correlation is there."""
-    linear, by_place = correlations(found)["bytes/s"]
-    return PaperRow(
-        "loss at 5 ms against traffic between the halves",
-        "a clear correlation",
-        f"Spearman {by_place:.2f}, Pearson {linear:.2f}",
-        "agrees" if by_place >= CLEAR else "differs",
-        f"{len(found)} programs; with turns/s instead "
-        + "Spearman {1:.2f}, Pearson {0:.2f}".format(*correlations(found)["turns/s"]),
-        f"Spearman from {CLEAR:g} up",
-    )
+def claim(quick: bool) -> Claim[IterationTimes]:
+    """That there is a correlation."""
+
+    def seen(times: IterationTimes) -> tuple[bool, str, str]:
+        found = points(times, quick)
+        loss = [point.loss for point in found]
+        holds, ours, count = is_clear([point.traffic for point in found], loss)
+        by_turns = spearman([point.turns for point in found], loss)
+        return holds, ours, f"{count}; with turns/s instead Spearman {by_turns:.2f}"
+
+    return claims.direction("loss at 5 ms against traffic, classes B and C", CLEAR_CLAIM, seen)
 
 
 def figure(found: Sequence[Point]) -> Figure:

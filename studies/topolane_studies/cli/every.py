@@ -24,7 +24,7 @@ STUDIES = {
     "jigsaw": "jigsaw:rows_for_summary",
     "nova": "nova_study:rows_for_summary",
     "rank-k": "rank_k:rows_for_summary",
-    "sites": "sites:rows_for_summary",
+    "sites": "sites_study:rows_for_summary",
 }
 """Where the rows of each study are made."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,13 +11,10 @@ from topolane._engine import InputError
 from topolane.cli import common
 
 from topolane_studies.cli import sites_trace
-from topolane_studies.cli.judged import print_rows
+from topolane_studies.cli.judged import print_rows, rows_json
 
 if TYPE_CHECKING:
     from topolane.cli.table import PrintedTable
-
-    from topolane_studies import PaperRow
-    from topolane_studies.sites_loss import IterationTimes
 
 OWN = ("loss-against-traffic.png", "points.csv")
 
@@ -76,7 +72,8 @@ def command(
     as_json: bool,
 ) -> None:
     """MPI on virtual clusters over several sites (2007), under SimGrid's SMPI."""
-    from topolane_studies import sites, sites_loss
+    from topolane_studies import sites, sites_scatter, sites_smpi, sites_study
+    from topolane_studies.cli import sites_tables
 
     if processors:
         if out is not None or trace is not None:
@@ -102,17 +99,21 @@ def command(
         sites_trace.command(asked, as_json)
         return
     with common.outputs(out, OWN) as folder, tempfile.TemporaryDirectory(prefix="topolane-sites-") as name:
-        times, missing = simulated(Path(name), quick, workers)
         tables: list[PrintedTable] = []
-        rows = sites_loss.not_measured(missing)
-        if times is not None:
-            tables, rows = study(times, quick, workers, folder)
+        try:
+            found = sites_study.study(Path(name), quick, workers=workers, bar=common.counting_bar)
+        except sites_smpi.Missing as missing:
+            rows = sites_study.missing(str(missing), quick)
+        else:
+            tables, rows = sites_tables.every(found, quick), sites_study.judged(found, quick)
+            if folder is not None:
+                sites_scatter.write(folder, sites_scatter.points(found.times, quick))
     if as_json:
         common.print_json(
             {
                 "assumed": sites.ASSUMED,
                 "tables": {table.name: table.dicts() for table in tables},
-                "rows": [dataclasses.asdict(row) for row in rows],
+                "rows": rows_json(rows),
             }
         )
         return
@@ -121,68 +122,3 @@ def command(
     print_rows(rows)
     for assumption in sites.ASSUMED:
         click.echo(f"assumed: {assumption}")
-
-
-def simulated(programs: Path, quick: bool, workers: int | None) -> tuple[IterationTimes | None, str]:
-    """The times of single programs, or none and the reason why."""
-    from topolane_studies import (
-        sites,
-        sites_arrivals,
-        sites_jobs,
-        sites_levels,
-        sites_loss,
-        sites_scatter,
-        sites_smpi,
-    )
-
-    try:
-        sites_smpi.build(programs)
-        if not quick:
-            sites_levels.build(programs)  # now, not when hours have been simulated
-    except sites_smpi.Missing as missing:
-        return None, str(missing)
-    parts = [sites_loss.runs(programs, quick), sites_scatter.runs(programs, quick)]
-    parts += [sites_arrivals.runs(programs)] + ([] if quick else [sites_jobs.runs(programs)])
-    runs = sites.unique(run for part in parts for run in part)
-    with common.counting_bar("simulating", sites_loss.total(runs)) as done:
-        return sites_loss.simulated(programs, runs, workers=workers, done=done), ""
-
-
-def study(
-    times: IterationTimes, quick: bool, workers: int | None, folder: Path | None
-) -> tuple[list[PrintedTable], list[PaperRow]]:
-    """All tables and the paper's figures next to ours; the scatter is drawn into a folder."""
-    from topolane.sweep import over
-
-    from topolane_studies import (
-        sites_arrivals,
-        sites_hours,
-        sites_jobs,
-        sites_levels,
-        sites_loss,
-        sites_messages,
-        sites_predict,
-        sites_scatter,
-    )
-    from topolane_studies.cli import sites_tables as tables
-
-    points = sites_scatter.points(times, quick)
-    if folder is not None:
-        sites_scatter.write(folder, points)
-    found = tables.measured(times, quick)
-    rows = [*sites_loss.rows(times, quick), sites_scatter.row(points)]
-    rows += sites_messages.rows(times, quick)
-    rows += sites_predict.rows(times, sites_scatter.jobs(quick))
-    if not quick:
-        with common.counting_bar("four programs", len(sites_jobs.POLICIES)) as done:
-            played = sites_jobs.study(times, workers=workers, done=done)
-        with common.counting_bar("collectives", len(sites_levels.tasks(times.programs))) as done:
-            levels = sites_levels.study(times.programs, workers=workers, done=done)
-        found.append(tables.levels_table(levels))
-        found += [tables.jobs_table(played), tables.shared_table(times, played)]
-        rows += sites_jobs.rows(played)
-    scenarios = sites_arrivals.scenarios(times, quick)
-    with common.counting_bar("programs that come and go", len(scenarios)) as done:
-        outcomes = over(sites_hours.play, scenarios, workers=workers, done=done)
-    found.append(tables.arrivals_table(outcomes))
-    return found, [*rows, *sites_arrivals.rows(outcomes)]

@@ -14,6 +14,19 @@ if TYPE_CHECKING:
     from topolane_studies.sites_jobs import JobsOutcome
     from topolane_studies.sites_levels import LevelsLine
     from topolane_studies.sites_loss import IterationTimes
+    from topolane_studies.sites_study import SitesFound
+
+
+def every(found: SitesFound, quick: bool) -> list[PrintedTable]:
+    """All tables."""
+    tables = measured(found.times, quick)
+    if not quick:
+        tables += [
+            levels_table(found.levels),
+            jobs_table(found.played),
+            shared_table(found.times, found.played),
+        ]
+    return [*tables, arrivals_table(found.outcomes)]
 
 
 def by_window(quick: bool) -> list[Wan]:
@@ -95,7 +108,7 @@ def scatter_table(times: IterationTimes, quick: bool) -> PrintedTable:
 
 def prediction_table(times: IterationTimes, quick: bool) -> PrintedTable:
     """What the engine gets about a program, and what it predicts."""
-    from topolane_studies import sites_loss, sites_predict
+    from topolane_studies import sites_loss, sites_predict, sites_scatter
 
     chosen = [wan for wan in by_window(quick) if wan.latency in (1e-3, 5e-3, 10e-3)]
     lines = []
@@ -109,7 +122,7 @@ def prediction_table(times: IterationTimes, quick: bool) -> PrintedTable:
     return PrintedTable(
         "prediction",
         "loss of speed in halves, %: predicted by the engine / simulated; turns of the rank with the most, MB in the "
-        "busier direction",
+        f"busier direction; of classes B and C {sites_predict.near(times, sites_scatter.jobs(quick))}",
         ("class C", "turns/s", "MB/s", *map(heading, chosen)),
         lines,
     )
