@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from topolane.cli import cli
-from topolane_gang.study import gang, gang_causes, gang_real, gang_simulated, gang_studies
+from topolane_gang.study import gang, gang_causes, gang_judged, gang_real, gang_simulated, gang_studies
 from topolane_gang.study.gang import Done, Play, PlayedJob, PlayOutcome
+from topolane_gang.study.gang_causes import Other
 from topolane_gang.study.gang_programs import Barrier, Coevp, Independent, ProgramRun
+from topolane_gang.study.gang_studies import PolicyMix
 
 TWO = PlayedJob("two", ProgramRun(Independent(0.1), iterations=3), 2)
 
@@ -63,13 +65,11 @@ def test_a_fair_half_is_half_of_what_the_job_does_alone() -> None:
     for one in found:
         assert one.alone == pytest.approx(100, rel=0.01)
         assert one.shares == pytest.approx([rate / 50 for rate in rates[one.policy]], abs=0.01)
-    met = [row.met for row in gang_studies.fair_halves("here", found)]
-    assert met == [True, True] * len(gang.INTERVALS)
 
 
 def test_run_time_counts_from_arrival_and_is_unknown_where_a_job_has_not_ended() -> None:
     """A job that comes at 2 s, begins at 5 s and ends at 6 s has run 1 s and was there 4 s. A mean over a job that
-    has not ended is no mean, and adaptive is then not sooner."""
+    has not ended is no mean."""
     job = PlayedJob("late", ProgramRun(Independent(0.1), iterations=1), 1, arrival=2.0)
     ended, never = Done(job, [[6.0]], 5.0, 6.0), Done(job, [], None, None)
     assert (ended.turnaround, ended.running) == (4.0, 1.0)
@@ -79,9 +79,39 @@ def test_run_time_counts_from_arrival_and_is_unknown_where_a_job_has_not_ended()
     assert (broken.turnaround, broken.last) == (None, None)
     twice = gang_studies.mixed("free", [ended, Done(job, [[8.0]], 5.0, 8.0)])
     assert (twice.turnaround, twice.each) == (5.0, (5.0,))
-    rows = gang_studies.sooner("here", [found, broken, gang_studies.mixed("batch", [ended])])
-    assert [row.met for row in rows] == [False, False]
-    assert "adaptive" in rows[0].why
+
+
+def mix(what: str, **seconds: tuple[float | None, float | None]) -> Other:
+    """A mix with the mean run time and the last end under each policy."""
+    under = [PolicyMix(policy, mean, None, last, ()) for policy, (mean, last) in seconds.items()]
+    return Other(what, 16, tuple(under))
+
+
+def test_batch_is_the_worst_by_one_measure_and_not_by_the_other() -> None:
+    """Each measure is judged by itself. A job that has not ended takes longer than all that have."""
+    found = mix("m", batch=(7.0, 11.0), free=(6.0, 6.5), gang=(8.0, 8.5))
+    assert [row.side for row in gang_judged.mix_rows(found)] == [False, True, True, True]
+    sooner = mix("m", batch=(7.0, 11.0), free=(6.0, 6.5), gang=(5.0, 6.3))
+    assert [row.side for row in gang_judged.mix_rows(sooner)] == [True, False, True, True]
+    never = mix("m", batch=(7.0, 11.0), free=(6.0, 6.5), gang=(None, None))
+    assert [row.side for row in gang_judged.mix_rows(never)] == [False, True, False, True]
+    assert {row.given for row in gang_judged.mix_rows(found, "fitted")} == {"fitted"}
+
+
+@pytest.mark.parametrize(
+    ("credit", "ganged", "sides"),
+    [
+        (0.2, 0.05, [True, True]),
+        (0.2, 0.1, [True, False]),
+        (0.02, 0.0, [False, True]),
+        (0.0, 0.0, [False, False]),
+    ],
+)
+def test_gang_has_far_fewer_late_iterations_than_credit(
+    credit: float, ganged: float, sides: list[bool]
+) -> None:
+    """Under half of credit's; where credit has none there is nothing that gang could have fewer of."""
+    assert [row.side for row in gang_judged.out_of_step("here", credit, ganged)] == sides
 
 
 @pytest.mark.parametrize("name", gang.OTHER_MIXES)
@@ -160,16 +190,22 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_the_command_prints_every_table_and_every_expectation(tmp_path: Path) -> None:
-    """On four simulated cores: all tables, with every policy; and for each of what is expected a verdict. The picture
-    is drawn where a directory is given."""
+def test_the_command_prints_every_table_and_every_claim(tmp_path: Path) -> None:
+    """On four simulated cores: all tables, with every policy; and the poster's claims in rows, each given with a reason or tested.
+    The picture is drawn where a directory is given."""
     found = json.loads(command("--simulated", "--seconds", "0.5", "--json", "--out", str(tmp_path / "out")))
     assert set(found["tables"]) == {"even", "coupled", "mix", "causes", "mixes"}
     for name in ("even", "mix"):
         assert [line["policy"] for line in found["tables"][name]] == list(gang.POLICIES)
     assert len(found["tables"]["coupled"]) == len(gang.INTERVALS)
-    assert len(found["expectations"]) == 2 * len(gang.INTERVALS) + 2 + len(gang_causes.settings(1.0))
-    assert all(isinstance(row["met"], bool) for row in found["expectations"])
+    rows = found["rows"]
+    assert len({row["what"] for row in rows}) == len(rows) == 2 + 2 * len(gang_causes.HOST) + 8
+    assert all(row["given"] or row["side"] is not None for row in rows)
+    tested = {row["what"].partition("cores, ")[2].partition(":")[0] for row in rows if not row["given"]}
+    assert tested == {
+        "three equal CoEVP-like jobs",
+        *(f"with work of the host, {share:.0%} of every core" for share in gang_causes.HOST),
+    }
     picture = (tmp_path / "out" / "gang-timeline.png").read_bytes()
     assert picture.startswith(b"\x89PNG")
 

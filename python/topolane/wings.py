@@ -18,11 +18,12 @@ COMMANDS = "topolane.commands"
 """Entry points of commands."""
 PAPERS = "topolane.papers"
 """Entry points of commands of `topolane paper`."""
-PAPER_ROWS = "topolane.paper-rows"
+PAPER_ROWS = "topolane.paper_rows"
 """Entry points of functions that run a study and return its rows."""
 DISTRIBUTIONS = {
     COMMANDS: {"gang": "topolane-gang", "paper": "topolane-studies", "sites": "topolane-sites"},
     PAPERS: {"gang": "topolane-gang"},
+    PAPER_ROWS: {"gang": "topolane-gang"},
 }
 """What to install for a command that is not there."""
 

@@ -76,8 +76,9 @@ MAY_IMPORT = {
         "report",
         "writing",
     },
-    "topolane_gang": RUNNING | {"cluster", "mpi", "report"},
-    "topolane_gang.cli": RUNNING | {"cluster", "mpi", "report", "cli", "topolane_gang"},
+    "topolane_gang": RUNNING | {"cluster", "mpi", "report", "topolane_studies"},
+    "topolane_gang.cli": RUNNING
+    | {"cluster", "mpi", "report", "cli", "topolane_gang", "topolane_studies.cli"},
     "topolane_studies": RUNNING | {"cluster", "calibrate", "mpi", "report", "cli"},
     "topolane_studies.cli": RUNNING | {"cluster", "mpi", "report", "cli", "topolane_studies"},
     "topolane_sites": RUNNING | {"cluster", "mpi", "web"},
@@ -157,14 +158,20 @@ def test_no_two_parts_import_each_other() -> None:
         assert part not in seen, f"{part} is imported by what it imports"
 
 
+BELOW_PAPER = {"topolane_gang.cli.paper", "topolane_gang.cli.paper_xen", "topolane_gang.study.gang_judged"}
+"""Modules that only `topolane paper` loads, a command of topolane_studies; they may import that."""
+
+
 def test_no_part_imports_a_wing_from_outside() -> None:
-    """Each wing can be left away: neither the core nor another wing imports it."""
+    """Each wing can be left away: neither the core nor another wing imports it, except below a command of it."""
     found = arrows()
     assert ("topolane_sites.cli", "topolane_sites") in found  # it sees them
     outside = {
         f"{part} imports {target}"
-        for part, target in found
-        if target.split(".")[0] in WINGS and part.split(".")[0] != target.split(".")[0]
+        for (part, target), names in found.items()
+        if target.split(".")[0] in WINGS
+        and part.split(".")[0] != target.split(".")[0]
+        and not (target.split(".")[0] == "topolane_studies" and names <= BELOW_PAPER)
     }
     assert outside == set()
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,10 +10,9 @@ import click
 from topolane.cli import common
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from topolane_gang.study.gang import Expectation, Play, PlayOutcome
-    from topolane_gang.study.gang_causes import Cause, Other
+    from topolane_gang.study.gang import Play, PlayOutcome
     from topolane_gang.study.gang_real import Real
     from topolane_gang.study.gang_studies import Seen
 
@@ -71,38 +68,43 @@ def command(
         return
     if full or widths:
         raise click.UsageError("--full and --widths are for --xen")
+    from topolane_studies.cli.judged import print_rows, rows_json
+
     from topolane_gang.cli import paper_tables as tables
-    from topolane_gang.study import gang, gang_causes, gang_timeline
+    from topolane_gang.study import gang, gang_judged, gang_timeline
 
     drawing = out is not None
     seen: dict[str, Seen] = {}
-    causes: list[Cause] = []
-    mixes: list[Other] = []
     pictures: dict[str, list[PlayOutcome]] = {}
     remark = ""
+    found = gang_judged.Simulated({}, [], [])
     with common.outputs(out, OWN) as folder, tempfile.TemporaryDirectory(prefix="topolane-gang-") as name:
         if real or not simulated:
             remark = on_real_cores(Path(name), seconds, drawing, seen, pictures)
         if simulated or not real:
-            causes, mixes = on_simulated_cores(seconds, drawing, seen, pictures)
+            with common.counting_bar("simulating", len(gang_judged.tasks(seconds))) as done:
+                found = gang_judged.simulated(seconds, workers=1, done=done)
+            seen |= {f"{cores} simulated": one for cores, one in found.seen.items()}
+            if drawing:
+                pictures[f"{gang_timeline.CORES} simulated cores"] = gang_timeline.simulated()
         if folder is not None:
             gang_timeline.write(folder, pictures)
-    rows = [row for where, one in seen.items() for row in one.expectations(where)]
-    rows += gang_causes.fewer(causes)
-    found = tables.every(seen, causes, mixes)
+    rows = gang_judged.judged(found) if found.seen else []
+    shown = tables.every(seen, found.causes, found.mixes)
     if as_json:
         common.print_json(
             {
                 "assumed": gang.ASSUMED,
                 "real": remark,
-                "tables": {table.name: table.dicts() for table in found},
-                "expectations": [dataclasses.asdict(row) for row in rows],
+                "tables": {table.name: table.dicts() for table in shown},
+                "rows": rows_json(rows),
             }
         )
         return
-    for table in found:
+    for table in shown:
         table.show()
-    print_expectations(rows)
+    if rows:
+        print_rows(rows)
     if remark:
         click.echo(remark)
     for assumption in gang.ASSUMED:
@@ -138,39 +140,3 @@ def counted(real: Real, play: Play, trace: bool, done: Callable[[], None]) -> Pl
     played = real.play(play, trace=trace)
     done()
     return played
-
-
-def on_simulated_cores(
-    seconds: float, drawing: bool, seen: dict[str, Seen], pictures: dict[str, list[PlayOutcome]]
-) -> tuple[list[Cause], list[Other]]:
-    """Simulates all, and what hangs on what."""
-    from topolane_gang.study import gang, gang_causes, gang_simulated, gang_studies, gang_timeline
-
-    asked = {cores: gang_studies.plays(cores, seconds, gang.LONGER) for cores in gang.SIMULATED_CORES}
-    drawn = gang_timeline.plays(gang_timeline.CORES) if drawing else []
-    tasks = [gang_simulated.PlayTask(cores, play) for cores, plays in asked.items() for play in plays]
-    tasks += [gang_simulated.PlayTask(gang_causes.CORES, play) for play in gang_causes.plays(seconds)]
-    tasks += [gang_simulated.PlayTask(gang_causes.CORES, play) for play in gang_causes.mixes_plays(seconds)]
-    tasks += [gang_simulated.PlayTask(gang_timeline.CORES, play, trace=True) for play in drawn]
-    results = []
-    with common.counting_bar("simulating", len(tasks)) as done:
-        for task in tasks:
-            results.append(gang_simulated.play(task))
-            done()
-    played = iter(results)
-    for cores, plays in asked.items():
-        seen[f"{cores} simulated"] = gang_studies.seen(plays, list(itertools.islice(played, len(plays))))
-    causes = list(itertools.islice(played, len(gang_causes.plays(seconds))))
-    mixes = list(itertools.islice(played, len(gang_causes.mixes_plays(seconds))))
-    if drawing:
-        pictures[f"{gang_timeline.CORES} simulated cores"] = list(played)
-    return gang_causes.causes(seconds, causes), gang_causes.mixes(mixes)
-
-
-def print_expectations(rows: Sequence[Expectation]) -> None:
-    """What was expected and what was seen; what was not met has failed."""
-    common.print_table(
-        ("what", "expected", "seen", "met", "why"),
-        [[row.what, row.expected, row.seen, "yes" if row.met else "failed", row.why] for row in rows],
-        text_columns=("what", "expected", "seen", "why"),
-    )

@@ -100,7 +100,10 @@ def mixes_table(found: Sequence[Other]) -> PrintedTable:
     """What the mix does to the answer."""
     return PrintedTable(
         "mixes",
-        "other mixes, simulated: mean run time (s)",
-        ("mix", "cores", *gang.POLICIES),
-        [(one.what, one.cores, *one.turnarounds) for one in found],
+        "other mixes, simulated: mean run time, then until all have ended (s)",
+        ("mix", "cores", *gang.POLICIES, *(f"{policy}: all" for policy in gang.POLICIES)),
+        [
+            (one.what, one.cores, *(mix.turnaround for mix in one.under), *(mix.last for mix in one.under))
+            for one in found
+        ],
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import resource
 import tempfile
 import time
@@ -15,13 +14,14 @@ from topolane._engine import InputError
 from topolane.cli import common
 from topolane.cli.table import PrintedTable
 from topolane.sweep.seeds import mean_of
+from topolane_studies.cli.judged import print_rows, rows_json
 
 from topolane_gang.study import gang, gang_studies, gang_xen, xen_machine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topolane_gang.study.gang import Done, Expectation
+    from topolane_gang.study.gang import Done
     from topolane_gang.study.gang_xen import Found, InStep, XenMix
 
 SIDE_BY_SIDE = 2
@@ -50,7 +50,7 @@ def widths(text: str | None) -> tuple[int, ...]:
 
 def run(seconds: float, out: str | None, as_json: bool, full: bool, chosen: Sequence[int]) -> None:
     """Measures, simulates the same, prints both."""
-    from topolane_gang.study import gang_xen_pictures
+    from topolane_gang.study import gang_judged, gang_xen_pictures
 
     iterations = gang.even_iterations(seconds)
     began, before = time.monotonic(), processor_time()
@@ -63,14 +63,14 @@ def run(seconds: float, out: str | None, as_json: bool, full: bool, chosen: Sequ
         simulated = [gang_xen.simulated(one, iterations) for one in found.steps]
         if folder is not None:
             gang_xen_pictures.write(folder, found.steps, simulated)
-    rows = gang_xen.expectations(found.steps)
+    rows = gang_judged.judged_on_xen(found.steps)
     tables = [table(found.steps, simulated), *([mixes(found.mixes)] if found.mixes else [])]
     took = f"{(time.monotonic() - began) / 60:.1f} minutes, and {(processor_time() - before) / 60:.1f} minutes of processors"
     if as_json:
         common.print_json(
             {
                 "tables": {one.name: one.dicts() for one in tables},
-                "expectations": [dataclasses.asdict(row) for row in rows],
+                "rows": rows_json(rows),
                 "emulation": SHOWN,
                 "panics": found.panics,
                 "took": took,
@@ -79,7 +79,7 @@ def run(seconds: float, out: str | None, as_json: bool, full: bool, chosen: Sequ
         return
     for one in tables:
         one.show()
-    print_expectations(rows)
+    print_rows(rows)
     if found.panics:
         click.echo(PANICS.format(len(found.panics)))
     click.echo(f"emulated: {SHOWN}")
@@ -177,13 +177,4 @@ def mixes(found: Sequence[XenMix]) -> PrintedTable:
         ("cores", "scheduler", "mean", "all", "simulated mean", "simulated all"),
         lines,
         ("scheduler",),
-    )
-
-
-def print_expectations(rows: Sequence[Expectation]) -> None:
-    """What was not met has failed."""
-    common.print_table(
-        ("what", "expected", "seen", "met", "why"),
-        [[row.what, row.expected, row.seen, "yes" if row.met else "failed", row.why] for row in rows],
-        text_columns=("what", "expected", "seen", "why"),
     )

@@ -1,4 +1,4 @@
-"""Gang scheduling for predictable performance (poster): what is run, what was supposed, what is expected.
+"""Gang scheduling for predictable performance (poster): what is run, and what was supposed.
 
 The constants and ASSUMED were written down before the first run.
 """
@@ -33,11 +33,6 @@ COARSE, TASKS, FINE, SPREAD, WAIT = 0.04, 4, 0.02, 0.5, 0.06
 """Of a CoEVP-like step: the coarse part, tasks for every thread, seconds of a task and their sigma, communication."""
 ARRIVALS = 0.5
 """Seconds from one job of the mix to the next."""
-
-FAIR = 0.95
-"""Of a fair half, what gang is to give each of two barrier-coupled jobs."""
-NEAR = 0.05
-"""How far adaptive may be below gang there."""
 
 ASSUMED = [
     "the micro-benchmark: three domains, each with a compute-bound thread for every core, 0.1 s of CPU an iteration; "
@@ -132,17 +127,6 @@ class PlayOutcome:
     """Who was on which core, where it was asked for."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Expectation:
-    """What is expected of a figure, and what was seen."""
-
-    what: str
-    expected: str
-    seen: str
-    met: bool
-    why: str = ""
-
-
 def even_iterations(seconds: float) -> int:
     """Of each domain, so that all together fill the cores for so long."""
     return max(round(seconds / ITERATION / EVEN_JOBS), 2)
@@ -198,8 +182,11 @@ class Mix:
 
 
 MIX = Mix()
+THREE_EQUAL = Mix(kinds=("coevp",) * 3, lengths=(1.0,) * 3)
+"""What the poster ran, word for word: equal jobs of CoEVP."""
 OTHER_MIXES = {
     "the mix": MIX,
+    "three equal CoEVP-like jobs": THREE_EQUAL,
     "all jobs equally long": Mix(lengths=(1.0,) * 5),
     "all equally long, wait 200 ms": Mix(lengths=(1.0,) * 5, wait=0.2),
     "wait 200 ms": Mix(wait=0.2),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import TYPE_CHECKING
 
 from topolane_gang.study import gang, gang_studies
@@ -12,8 +13,8 @@ from topolane_gang.study.gang_programs import Coevp, Independent, ProgramRun
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topolane_gang.study.gang import Expectation, PlayOutcome
-    from topolane_gang.study.gang_studies import Even
+    from topolane_gang.study.gang import PlayOutcome
+    from topolane_gang.study.gang_studies import Even, PolicyMix
 
 CORES = 16
 HOST = (0.02, 0.1)
@@ -26,6 +27,8 @@ class Cause:
 
     what: str
     cores: int
+    host: float
+    """Share of every core that the host's own work takes."""
     credit: Even
     gang: Even
 
@@ -69,43 +72,18 @@ def causes(seconds: float, played: Sequence[PlayOutcome]) -> list[Cause]:
         for policy, one in zip(("free", "gang") * len(played), played)
     ]
     return [
-        Cause(what, CORES, credit, ganged)
-        for what, credit, ganged in zip(settings(seconds), evens[::2], evens[1::2])
+        Cause(what, CORES, play.background, credit, ganged)
+        for (what, play), credit, ganged in zip(settings(seconds).items(), evens[::2], evens[1::2])
     ]
-
-
-def fewer(found: Sequence[Cause]) -> list[Expectation]:
-    """What the poster saw: many late iterations under the credit scheduler, far fewer under gang."""
-    return [
-        gang.Expectation(
-            f"simulated, {one.cores} cores: late iterations under gang, {one.what}",
-            "fewer than half of credit's",
-            f"{one.gang.share:.1%} (credit {one.credit.share:.1%})",
-            one.gang.share < one.credit.share / 2,
-            why(one),
-        )
-        for one in found
-    ]
-
-
-def why(cause: Cause) -> str:
-    """Where gangs are not more even."""
-    if not cause.credit.late:
-        return "the credit scheduler keeps them in step by itself"
-    if cause.gang.share >= cause.credit.share / 2:
-        return (
-            "a gang's threads stay on their cores, and they cannot catch up what the host takes from one core"
-        )
-    return ""
 
 
 @dataclasses.dataclass(frozen=True)
 class Other:
-    """A mix: the mean run time under every policy, in seconds; None where a job had not ended."""
+    """A mix under every policy."""
 
     what: str
     cores: int
-    turnarounds: tuple[float | None, ...]
+    under: tuple[PolicyMix, ...]
 
 
 def mixes_plays(seconds: float) -> list[Play]:
@@ -117,9 +95,11 @@ def mixes_plays(seconds: float) -> list[Play]:
 
 def mixes(played: Sequence[PlayOutcome]) -> list[Other]:
     """How soon the jobs of every mix ended."""
-    means = [gang_studies.mean([done.turnaround for done in one.done]) for one in played]
+    under = [
+        gang_studies.mixed(policy, one.done) for policy, one in zip(itertools.cycle(gang.POLICIES), played)
+    ]
     each = len(gang.POLICIES)
     return [
-        Other(what, CORES, tuple(means[number * each : (number + 1) * each]))
+        Other(what, CORES, tuple(under[number * each : (number + 1) * each]))
         for number, what in enumerate(gang.OTHER_MIXES)
     ]

@@ -7,7 +7,7 @@ import statistics
 from typing import TYPE_CHECKING
 
 from topolane_gang.study import gang
-from topolane_gang.study.gang import Done, Expectation, Play
+from topolane_gang.study.gang import Done, Play
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -161,10 +161,6 @@ class Seen:
     coupled: list[Coupled]
     mixed: list[PolicyMix]
 
-    def expectations(self, where: str) -> list[Expectation]:
-        """What is expected of it."""
-        return [*fair_halves(where, self.coupled), *sooner(where, self.mixed)]
-
 
 def plays(cores: int, seconds: float, longer: int = 1) -> list[Play]:
     """All that is run on `cores` cores, in order; the domains run `longer` times as long."""
@@ -184,53 +180,3 @@ def seen(asked: Sequence[Play], played: Sequence[PlayOutcome]) -> Seen:
         coupled(asked[policies:-policies], played[policies:-policies]),
         [mixed(policy, one.done) for policy, one in zip(gang.POLICIES, mixes)],
     )
-
-
-def fair_halves(where: str, found: Sequence[Coupled]) -> list[Expectation]:
-    """What is expected of barrier-coupled jobs."""
-    rows = []
-    for interval in sorted({one.interval for one in found}):
-        least = {one.policy: min(one.shares) for one in found if one.interval == interval}
-        what = f"{where}: barriers every {interval * 1e3:g} ms"
-        rows.append(
-            Expectation(
-                f"{what}: gang gives each job",
-                f"at least {gang.FAIR:.0%} of a fair half",
-                f"{least['gang']:.1%} (free {least['free']:.1%})",
-                least["gang"] >= gang.FAIR,
-            )
-        )
-        rows.append(
-            Expectation(
-                f"{what}: adaptive gives each job",
-                f"at least {1 - gang.NEAR:.0%} of what gang gives",
-                f"{least['adaptive']:.1%} of a fair half",
-                least["adaptive"] >= (1 - gang.NEAR) * least["gang"],
-            )
-        )
-    return rows
-
-
-def sooner(where: str, found: Sequence[PolicyMix]) -> list[Expectation]:
-    """What is expected of the mix."""
-    seconds = {one.policy: one.turnaround for one in found}
-    ours = seconds["adaptive"]
-    rows = []
-    for other in ("batch", "free"):
-        theirs = seconds[other]
-        missing = [name for name in ("adaptive", other) if seconds[name] is None]
-        rows.append(
-            Expectation(
-                f"{where}: mean run time of the CoEVP-like mix, adaptive",
-                f"shorter than {other}'s {shown(theirs)}",
-                shown(ours),
-                ours is not None and theirs is not None and ours < theirs,
-                f"a job had not ended under {', '.join(missing)}" if missing else "",
-            )
-        )
-    return rows
-
-
-def shown(seconds: float | None) -> str:
-    """Seconds in words."""
-    return "-" if seconds is None else f"{seconds:.2f} s"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from topolane_gang.study import gang
+from topolane_gang.study import gang, gang_simulated
 from topolane_gang.study.gang import Play
+from topolane_gang.study.gang_simulated import PlayTask
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,6 +27,11 @@ SLICE = 0.05
 def plays(cores: int) -> list[Play]:
     """What is drawn, under every policy."""
     return [Play(policy, gang.drawn_jobs(cores), 60.0, SLICE) for policy in gang.POLICIES]
+
+
+def simulated() -> list[PlayOutcome]:
+    """The same on simulated cores."""
+    return [gang_simulated.play(PlayTask(CORES, play, trace=True)) for play in plays(CORES)]
 
 
 def figure(columns: Mapping[str, Sequence[PlayOutcome]]) -> Figure:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from topolane.sweep.seeds import mean_of
 
 from topolane_gang.study import gang, gang_programs, gang_simulated, gang_studies
-from topolane_gang.study.gang import Done, Expectation, Mix, Play, PlayedJob
+from topolane_gang.study.gang import Done, Mix, Play, PlayedJob
 from topolane_gang.study.gang_programs import Coevp, Independent, ProgramRun
 from topolane_gang.study.gang_simulated import PlayTask
 from topolane_gang.study.xen_machine import (
@@ -43,8 +43,6 @@ DISTURBED_COUNT = 3
 """Domains of the settings in which one more domain blocks."""
 BOOTS = 4
 """Machines that are booted one after another because Xen panics, before the study gives up."""
-IN_STEP = 0.95
-"""The share of iterations that gang is to keep in step."""
 RATE = 10_000_000
 """Rounds of the kernel in a second, about: how often a thread asks Xen's clock."""
 
@@ -476,21 +474,3 @@ def named(setting: XenSetting) -> str:
     """The domains of a setting, in words."""
     own = f"{setting.domains} domains of {setting.width}"
     return f"{own} next to one that blocks" if setting.blocking else own
-
-
-def expectations(found: Sequence[InStep]) -> list[Expectation]:
-    """Gang keeps iterations in step, also where the credit scheduler has many out of step."""
-    shares = {one.setting: one.mean.mean for one in found}
-    rows = []
-    for one in found:
-        if one.setting.scheduler is GANG:
-            credit = shares[dataclasses.replace(one.setting, scheduler=CREDIT)]
-            rows.append(
-                Expectation(
-                    f"Xen, {named(one.setting)}: iterations in step under gang",
-                    f"at least {IN_STEP:.0%}",
-                    f"{one.mean.mean:.1%} (credit {credit:.1%})",
-                    one.mean.mean >= IN_STEP,
-                )
-            )
-    return rows
