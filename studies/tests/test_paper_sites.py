@@ -271,14 +271,6 @@ def test_without_simgrid_every_figure_is_not_measured(monkeypatch: pytest.Monkey
     assert rows == rows_json(sites_study.rows_for_summary(quick=False, workers=1))
 
 
-@pytest.mark.parametrize("quick", [True, False])
-def test_every_row_is_given_with_a_reason_or_tested(quick: bool) -> None:
-    """A row that counts has a value or a direction that can fail."""
-    rows = sites_study.missing("nothing runs", quick)
-    assert all(row.given or (row.value, row.side) != (None, None) for row in rows)
-    assert len({row.what for row in rows}) == len(rows)
-
-
 def counted(programs: Path) -> sites_loss.IterationTimes:
     """BT sends as the paper says; LU ten times as often, and LU and CG other sizes."""
     taken, sent = {}, {}
