@@ -113,6 +113,8 @@ def test_a_process_that_ignores_signals_is_killed_though_it_is_stopped(way: str)
     try:
         agent = Agent("gang", CORES, Limits(slice=60), switch_by=way)
     except InputError as error:
+        if "does not work here" not in str(error):
+            raise
         pytest.skip(str(error))
     with agent:
         stubborn = subprocess.Popen(STUBBORN, stdout=subprocess.PIPE)
@@ -133,6 +135,8 @@ def test_jobs_that_fork_and_exit_all_the_time_are_harmless(way: str) -> None:
     try:
         agent = Agent("gang", CORES, Limits(slice=0.01), switch_by=way)
     except InputError as error:
+        if "does not work here" not in str(error):
+            raise
         pytest.skip(str(error))
     with agent:
         forks = agent.start("forks", storm, threads=len(CORES))

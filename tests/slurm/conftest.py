@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live_cluster import Inside, other_version
+from live_cluster import Inside, Missing, other_version
 from shared_cluster import cluster, mended, pytest_runtest_makereport, slurm
 from topolane.slurm import plugin_build
 
@@ -28,8 +28,8 @@ def inside() -> Iterator[Inside]:
     with contextlib.ExitStack() as stack:
         try:
             entered = stack.enter_context(other_version(SUITE))
-        except OSError as error:
-            pytest.skip(str(error).strip() or "the other Slurm cannot be entered")
+        except Missing as missing:
+            pytest.skip(str(missing).strip() or "the other Slurm cannot be had")
         yield entered
 
 

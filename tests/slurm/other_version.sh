@@ -18,10 +18,12 @@ SUITE=${1:-}
 shift
 [ "$(id -u)" = 0 ] || die 3 "entering another Slurm by chroot needs root"
 TREE=$("$HERE/../../tools/components.py" --path "slurm-$SUITE")
-# Others may be in it: a file is exchanged, never half written.
+# Others may be in it: a file is exchanged, never half written. In namespaces of processes, two of them have the same number.
 for file in hosts passwd group; do
-    cp "/etc/$file" "$TREE/etc/.$file.$$"
-    mv "$TREE/etc/.$file.$$" "$TREE/etc/$file"
+    copy=$(mktemp "$TREE/etc/.$file.XXXXXXXX")
+    cat "/etc/$file" >"$copy"
+    chmod 644 "$copy"
+    mv "$copy" "$TREE/etc/$file"
 done
 [ $# -gt 0 ] || set -- python -m pytest -q "$HERE/test_tokens.py"
 # shellcheck disable=SC2016
