@@ -34,8 +34,7 @@ SUITES = {
         ["tests/slurm"],
         ["native/slurm", "crates/capi", "python/topolane/slurm", "python/topolane/cluster"],
         [
-            *_files("slurm", "candidates", "drain_plan_files", "room_plan_files"),
-            "tests/slurm/test_plugin.py::test_the_parts_without_slurm",
+            *_files("slurm", "candidates", "drain_plan_files", "plugin_parts", "room_plan_files"),
             "tests/slurm/test_plugin.py::test_a_promise_obeys_the_rule",
             "tests/slurm/test_plugin.py::test_a_job_waits_for_links_and_starts_when_they_are_free",
             "tests/slurm/test_plugin.py::test_links_that_jobs_own_survive_slurmctld",

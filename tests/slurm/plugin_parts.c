@@ -22,17 +22,18 @@
         }                                                                                                           \
     } while (0)
 
-/* Whether a text is refused with a sentence that contains another one. */
-static bool refused(const char *text, const char *sentence)
+/* Prints what the plugin publishes of a topolane.conf on standard input. */
+static void print_config(void)
 {
+    static char text[1 << 20];
     Config config;
+    text[fread(text, 1, sizeof text - 1, stdin)] = '\0';
     char *why = config_read(&config, "topolane.conf", text);
-    bool is_as_said = why && strstr(why, sentence);
-    if (!is_as_said)
-        fprintf(stderr, "%s: %s\n", text, why ? why : "taken");
+    config_print(stdout, &config);
+    if (why)
+        printf("why %s\n", why);
     free(why);
     config_free(&config);
-    return is_as_said;
 }
 
 static const char *policy_of(const Config *config, const char *partition, const char *qos, const char *account)
@@ -54,22 +55,6 @@ static void test_config(void)
     CHECK(!strcmp(policy_of(&config, "b", NULL, "physic"), "stock"));
     CHECK(!strcmp(policy_of(&config, NULL, NULL, NULL), "stock"));
     config_free(&config);
-    CHECK(refused("", "Engine, the path of libtopolane.so, is missing"));
-    CHECK(refused("Engine=/e\nEngine=/f", "line 2: Engine is given twice"));
-    CHECK(refused("Engine=/e\nPartition=a", "line 2: the line has no Policy"));
-    CHECK(refused("Engine=/e\nPolicy=mine:Policy", "is a policy in Python"));
-    CHECK(refused("Engine=/e\nPolicy=best", "there is no policy 'best'; there are stock, first-fit"));
-    CHECK(refused("Engine=/e\nPolicy=isolated MinBandwidth=0.5", "MinBandwidth is for the policy dedicated"));
-    CHECK(refused("Engine=/e\nPolicy=dedicated MinBandwidth=2", "not a number from 0.01 to 1"));
-    CHECK(refused("Engine=/e CallTime=soon", "not a number from 1 to 1e+06"));
-    CHECK(refused("Engine=/e Outside=maybe", "not apart or share"));
-    CHECK(refused("Engine=/e WithoutEngine=maybe", "not stock or wait"));
-    CHECK(refused("Engine=/e\nPolicy=isolated WithoutEngine=wait WithoutEngine=wait", "WithoutEngine is given twice"));
-    CHECK(refused("Engine=/e\nPolicy=hop-bytes WithoutEngine=wait", "line 2: WithoutEngine is for policies that isolate"));
-    CHECK(refused("Engine=/e Stock=torus", "not tree or block"));
-    CHECK(refused("Engine", "'Engine' is not of the form Key=Value"));
-    CHECK(refused("Engine=", "Engine has no value"));
-    CHECK(refused("Engine=/e Colour=red", "there is no setting 'Colour'"));
 }
 
 /* Whether an option is refused with a sentence that contains another one. */
@@ -124,7 +109,6 @@ static void test_options(void)
     terms = terms_of(&config, "a", "min-bandwidth=0.25");
     CHECK(terms.min_bandwidth == 1 && terms.was_refused);
     config_free(&config);
-    CHECK(refused("Engine=/e JobsMay=isolated,fast", "JobsMay: there is no policy 'fast'"));
 }
 
 /* A job that asks for isolation itself waits for the engine. Where a rule promises isolation its line says so, or else the file; if
@@ -590,6 +574,10 @@ static void test_holders(const char *library)
 
 int main(int count, char **words)
 {
+    if (count == 1) {
+        print_config();
+        return 0;
+    }
     CHECK(count == 4);
     test_config();
     test_options();

@@ -12,7 +12,7 @@ import pytest
 from plugin_files import write_counters, write_jobs
 from topolane import Machine
 from topolane.cluster import applying
-from topolane.slurm import plugin_conf, plugin_state, requeueing
+from topolane.slurm import plugin_state, requeueing
 from topolane.slurm.inspection import InspectionSettings, SlurmInspection
 from topolane.slurm.records import Partition, Reservation, SlurmJob, SlurmNode, Snapshot
 
@@ -52,16 +52,14 @@ def look_at(
 ) -> SlurmInspection:
     """Slurm with these jobs and an active plugin, all of whose jobs have that policy."""
     write_counters(state, calls=1)
-    write_jobs(state)
-    rule = plugin_conf.PolicyRule(1, policy, frozenset(), frozenset(), frozenset(), min_bandwidth)
+    write_jobs(state, "call-time 2000000", f"rule 1 {policy} {min_bandwidth}")
     names = [TREE.node_name(node) for node in range(TREE.nodes)]
     nodes = {name: SlurmNode(name, frozenset({"idle"}), 16, 2, 1 << 30, frozenset()) for name in names}
     snapshot = Snapshot(
         NOW, {job.id: job for job in jobs}, nodes, {"p": Partition("p", "node[1-24]", True, None)}, {}
     )
-    conf = plugin_conf.PluginConf(state / "topolane.conf", (rule,), 0.002)
     known = {"TopologyPlugin": "topology/topolane"}
-    return SlurmInspection(NOW, known, snapshot, plugin_state.read(state), conf, TREE, {}, ())
+    return SlurmInspection(NOW, known, snapshot, plugin_state.read(state), TREE, {}, ())
 
 
 FULL = (

@@ -17,7 +17,6 @@ import links_in_tree as tree
 import pytest
 from live_cluster import Cluster, Inside, running
 from plugin_site import check, faulty_engine, plugin_cluster, plugin_conf, saved
-from topolane.slurm import plugin_build
 from waiting import until
 
 HERE = Path(__file__).parent
@@ -41,29 +40,6 @@ Partition=powned Policy=dedicated
 Partition=ptree Policy=slurm-tree
 """
 PARTITIONS = "pbatch pshared:ALL:NO powned ptree pstock plow:ALL:EXCLUSIVE"
-
-
-def test_the_parts_without_slurm(engine: Path, tmp_path: Path) -> None:
-    """topolane.conf and what is wrong in it, the files of links cut short and changed anywhere, and the jobs in the
-    engine's state against a new state: under the address and undefined-behaviour sanitizers, leaks included."""
-    parts = (
-        "config",
-        "option",
-        "policies",
-        "waiting",
-        "links_file",
-        "links_out",
-        "whole_file",
-        "holders",
-        "engine",
-    )
-    sources = [HERE / "plugin_parts.c", *(plugin_build.SOURCES / f"{part}.c" for part in parts)]
-    words = ["cc", "-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror", "-I", plugin_build.SOURCES]
-    words += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    program = tmp_path / "parts"
-    subprocess.run([*words, *sources, "-ldl", "-o", program], check=True)
-    done = subprocess.run([program, engine, tmp_path / "links", tmp_path], capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
 
 
 class Site:

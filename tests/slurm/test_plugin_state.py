@@ -22,11 +22,12 @@ import pytest
 import room_records
 from plugin_files import write_counters, write_jobs, write_links
 from topolane import InputError, Machine
-from topolane.slurm import controllers, links_out, plugin_conf, plugin_machine, plugin_state
+from topolane.slurm import controllers, links_out, plugin_machine, plugin_state
 from topolane.slurm.explain import explain
 from topolane.slurm.inspection import SlurmInspection
+from topolane.slurm.plugin_conf import PluginConf, PolicyRule
 from topolane.slurm.plugin_state import COUNTERS, JOBS, LINKS
-from topolane.slurm.records import SlurmJob, Snapshot
+from topolane.slurm.records import Snapshot
 from topolane.slurm.refusals import where
 from topolane.slurm.status import status
 from waiting import DEADLINE
@@ -62,6 +63,8 @@ def state(tmp_path: Path) -> Path:
         "running 8 stock shared 1",
         "waiting 9 isolated 1 1700000000 would-share-links 5 8-11,20",
         "waiting 10 stock 1 1700000001 no-area 3 -",
+        "call-time 500000",
+        "rule 3 dedicated 0.5 Partition=a,B",
     )
     write_links(tmp_path, machine, (7, 0.5, [0, 1, 6], [24, 26]))
     return tmp_path
@@ -75,6 +78,7 @@ def test_the_files_say_what_was_written(state: Path) -> None:
     assert (counters["calls"], counters["placed"], counters.stock, counters.active) == (100, 40, 10, True)
     assert [counters.quantile(share) for share in (0.5, 0.99, 0.999)] == [512, 1024, 9 * 10**8]
     assert (jobs.nodes, jobs.why, jobs.assumed) == (24, None, ("one cable between each pair of switches",))
+    assert jobs.conf == PluginConf((PolicyRule(3, "dedicated", 0.5, frozenset({"a", "b"})),), 0.0005)
     assert jobs.running[7] == plugin_state.PluginRunning("dedicated", "isolated", 0.5)
     refused = plugin_state.PluginRefusal(
         "isolated", 1.0, 1700000000.0, "would-share-links", 5, (8, 9, 10, 11, 20)
@@ -105,6 +109,14 @@ def test_the_files_say_what_was_written(state: Path) -> None:
             "running 7 dedicated",
             "running 7 \x1b[31m",
             "line 4: '\\x1b[31m' is not the name of a policy",
+        ),
+        (JOBS, "call-time 5", "call-time -5", "line 8: '-500000' is not a whole number"),
+        (JOBS, "rule 3 dedicated 0.5", "rule 3 dedicated 2", "line 9: '2' is not a share of full bandwidth"),
+        (
+            JOBS,
+            " dedicated 0.5 Partition=a,B",
+            "",
+            "line 9: 'rule 3' is not `rule LINE POLICY SHARE KEY=NAMES`",
         ),
         (JOBS, " 24\n", " 99999999999\n", "is not a whole number up to 16777216"),
         (LINKS, " 24 26", " 24 27", "its checksum does not fit, so the file is not whole"),
@@ -224,9 +236,8 @@ def look_at(state: Path, **changes: Any) -> SlurmInspection:
     own = plugin_state.owned_by(found.links, machine, its_sum)
     now = time.time()
     known = {"TopologyPlugin": "topology/topolane"}
-    conf = plugin_conf.PluginConf(state / "topolane.conf", (), 0.002)
     out = links_out.read(state, machine, its_sum)
-    whole = SlurmInspection(now, known, Snapshot(now, {}, {}, {}, {}), found, conf, machine, own, (), out)
+    whole = SlurmInspection(now, known, Snapshot(now, {}, {}, {}, {}), found, machine, own, (), out)
     return dataclasses.replace(whole, **changes)
 
 
@@ -250,36 +261,7 @@ def test_liveness(state: Path) -> None:
 def look_at_broken(found: plugin_state.PluginState) -> SlurmInspection:
     now = time.time()
     known = {"TopologyPlugin": "topology/topolane"}
-    return SlurmInspection(now, known, Snapshot(now, {}, {}, {}, {}), found, None, None, {}, ())
-
-
-def test_the_line_of_topolane_conf_that_gives_a_policy(tmp_path: Path) -> None:
-    """The first that fits partition, QOS and account; CallTime in microseconds."""
-    file = tmp_path / "topolane.conf"
-    file.write_text(
-        "Engine=/x CallTime=500 # short\n"
-        "Partition=a,B QOS=high Policy=jigsaw\nAccount=Chem Policy=dedicated MinBandwidth=0.5\nPartition=b Policy=isolated\n"
-    )
-    conf = plugin_conf.read(file)
-    assert conf.call_time == 0.0005
-    for partitions, qos, account, found in (
-        (("a",), "HIGH", "", ("jigsaw", 2)),
-        (("b",), "low", "chem", ("dedicated", 3)),
-        (("b",), "low", "", ("isolated", 4)),
-        (("a",), "low", "", ("stock", 0)),
-        (("a", "b"), "low", "", None),
-    ):
-        assert conf.policy(a_job(partitions=partitions, qos=qos, account=account)) == found
-    file.write_text("CallTime=soon\n")
-    with pytest.raises(InputError, match=r"topolane.conf line 1: CallTime is 'soon'"):
-        plugin_conf.read(file)
-
-
-def a_job(**given: Any) -> SlurmJob:
-    """A job of which only this is known."""
-    empty = {"str": "", "int": 0, "float": 0.0, "bool": False}
-    known = {field.name: empty.get(str(field.type)) for field in dataclasses.fields(SlurmJob)}
-    return SlurmJob(**(known | given))
+    return SlurmInspection(now, known, Snapshot(now, {}, {}, {}, {}), found, None, {}, ())
 
 
 def test_idle_nodes_are_counted_by_pod_and_leaf() -> None:
@@ -407,12 +389,12 @@ def test_a_backup_controller_compares_its_files(state: Path) -> None:
     def found(here: str, *given: str) -> list[str]:
         write_jobs(state, "machine machine.toml 24", *given)
         look = look_at_broken(plugin_state.read(state))
-        look = dataclasses.replace(look, configuration=known, conf=plugin_conf.read(conf))
+        look = dataclasses.replace(look, configuration=known)
         assert controllers.backups(look) == ["two"]
         assert controllers.hosts(known) == ["one.example.org", "two"]
         return controllers.differences(look, here)
 
-    lines += [own, "host one"]
+    lines += [own, "host one", "call-time 2000000", f"engine {engine}"]
     assert found("two", *lines) == found("one", *lines) == []
     for path in (conf, engine, plugin, machine):
         before = path.read_bytes()

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from room_records import FULL, NOW, TREE, Killed, Slurm, a_job, look_at, runs, waits
+from room_records import FULL, NOW, TREE, Killed, Slurm, look_at, runs, waits
 from topolane import InputError
 from topolane._engine import Decision, State
 from topolane.cli.slurm_plan import apply
 from topolane.cluster.allocation import Allocation
 from topolane.cluster.room_files import NoPlanError, NotAppliedError, RoomJournal, journal_of, sum_of, text_of
-from topolane.slurm import plugin_conf, plugin_state, room_apply, room_plan
+from topolane.slurm import plugin_state, room_apply, room_plan
 from topolane.slurm.inspection import InspectionSettings, SlurmInspection
 from topolane.slurm.links_out import LinksOut
 from topolane.slurm.records import SlurmJob
@@ -180,17 +180,6 @@ def test_links_out_of_service_are_not_given(tmp_path: Path) -> None:
 def test_an_empty_machine_without_room_has_no_plan(tmp_path: Path) -> None:
     with pytest.raises(NoPlanError, match=r"\(no job runs\)$"):
         make_plan(with_words(look_at(tmp_path, waits(9, 24)), [3], "down"), "9")
-
-
-def test_the_line_gives_the_minimum_bandwidth(tmp_path: Path) -> None:
-    """A number that topolane.conf may not have is passed over, as the plugin itself refuses the file."""
-    file = tmp_path / "topolane.conf"
-    file.write_text(
-        "Partition=a Policy=dedicated MinBandwidth=0.25\nPartition=b Policy=dedicated MinBandwidth=2\n"
-    )
-    conf = plugin_conf.read(file)
-    for name, share in (("a", 0.25), ("b", 1.0), ("c", 1.0)):
-        assert conf.min_bandwidth(a_job(1, partitions=(name,))) == share
 
 
 @pytest.mark.parametrize(

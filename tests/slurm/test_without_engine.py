@@ -139,6 +139,8 @@ def test_the_plugin_is_not_active(quiet: Watched, what: str) -> None:
     assert "because the plugin is not active" in quiet.comment(held[0])
     assert "stock Slurm chose the nodes, because the plugin is not active" in quiet.comment(placed)
     assert quiet.status(1).startswith("topology/topolane: not active")
+    done, why = quiet.command("plan", "--room-for", held[0]), " ".join(quiet.published("why")[0])
+    assert done.returncode == 2 and why in done.stderr and ("'Colour'" in why) == (what == "rule"), done
     rows = {row["job"]: row for row in json.loads(quiet.command("status", "--json").stdout)["running"]}
     assert (rows[str(placed)]["policy"], rows[str(placed)]["link_use"]) == ("stock", "shared")
     quiet.saved(placed)

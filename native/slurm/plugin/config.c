@@ -1,8 +1,8 @@
 #define _GNU_SOURCE
 #include "config.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -168,6 +168,7 @@ static char *end_line(Reader *reader)
         return problem(reader, "MinBandwidth is for the policy dedicated, not for %s", rule->policy->name);
     if (!(rule->min_bandwidth > 0))
         rule->min_bandwidth = 1;
+    rule->line = reader->line;
     Rule *more = realloc(config->rules, (config->rule_count + 1) * sizeof *more);
     if (!more)
         return problem(reader, "no memory");
@@ -224,6 +225,27 @@ char *config_read(Config *config, const char *name, const char *text)
     config->otherwise = (Rule){.policy = &POLICIES[0], .min_bandwidth = 1, .outside_shares = config->outside_shares};
     config->is_read = !error;
     return error;
+}
+
+static void print_word(FILE *to, const char *key, const char *value)
+{
+    if (value)
+        fprintf(to, " %s=%s", key, value);
+}
+
+void config_print(FILE *to, const Config *config)
+{
+    fprintf(to, "call-time %" PRIu64 "\n", config->call_nanoseconds);
+    if (config->engine)
+        fprintf(to, "engine %s\n", config->engine);
+    for (size_t index = 0; index < config->rule_count; index++) {
+        const Rule *rule = &config->rules[index];
+        fprintf(to, "rule %d %s %.17g", rule->line, rule->policy->name, rule->min_bandwidth);
+        print_word(to, "Partition", rule->partitions);
+        print_word(to, "QOS", rule->qos);
+        print_word(to, "Account", rule->accounts);
+        fputc('\n', to);
+    }
 }
 
 /* Whether a name is in a list with commas. A missing list contains every name. */

@@ -3,11 +3,13 @@
 #define TOPOLANE_CONFIG_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 #include "option.h"
 
 /* A rule. The first rule that matches a job applies. */
 typedef struct {
+    int line;
     char *partitions; /* names with commas, or NULL for any */
     char *qos;
     char *accounts;
@@ -37,6 +39,9 @@ typedef struct {
  * caller frees. Even then `config` has the content of the other lines, so that jobs that must wait without the engine do
  * wait. */
 char *config_read(Config *config, const char *name, const char *text);
+
+/* Writes what commands need to know of it as lines of topolane_jobs. They read no topolane.conf themselves. */
+void config_print(FILE *to, const Config *config);
 
 /* The rule for a job: the first that matches, otherwise the stock rule. Never NULL. */
 const Rule *config_rule(const Config *config, const char *partition, const char *qos, const char *account);

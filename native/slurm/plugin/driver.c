@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,14 +31,16 @@ char *driver_config_path(void)
     return next_to_conf("topolane.conf");
 }
 
-/* Adds a line to the facts that the plugin publishes about itself. */
-static void tell(const char *what, const char *sentence)
+/* The facts that the plugin publishes about itself: lines of topolane_jobs. Open only in driver_open; NULL without memory. */
+static FILE *about;
+
+__attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
 {
-    char *longer = NULL;
-    if (asprintf(&longer, "%s%s %s\n", driver.about ? driver.about : "", what, sentence) < 0)
-        return;
-    free(driver.about);
-    driver.about = longer;
+    va_list rest;
+    va_start(rest, format);
+    if (about)
+        vfprintf(about, format, rest);
+    va_end(rest);
 }
 
 /* Makes a sentence safe for the log and topolane_jobs: it may quote arbitrary bytes of a file, and be too long. */
@@ -59,7 +62,7 @@ static bool give_up(char *why)
         make_readable(why);
     const char *sentence = why ? why : "no memory";
     error("topolane: not active, stock Slurm chooses all nodes: %s", sentence);
-    tell("why", sentence);
+    tell("why %s\n", sentence);
     free(driver.why);
     driver.why = why;
     return false;
@@ -69,15 +72,13 @@ static bool give_up(char *why)
 static void assume(const char *sentence)
 {
     info("topolane: %s", sentence);
-    tell("assumed", sentence);
+    tell("assumed %s\n", sentence);
 }
 
 /* Publishes the checksum of a file in use, so that a backup controller can compare its own file with it. */
 static void tell_checksum(const char *what, const char *text, size_t length)
 {
-    char sum[9];
-    snprintf(sum, sizeof sum, "%08" PRIx32, crc_of(text, length));
-    tell(what, sum);
+    tell("%s %08" PRIx32 "\n", what, crc_of(text, length));
 }
 
 static void tell_library(const char *what, const char *path)
@@ -95,7 +96,7 @@ static void tell_host_and_plugin(void)
 {
     char name[256] = "";
     if (!gethostname(name, sizeof name - 1) && *name)
-        tell("host", name);
+        tell("host %s\n", name);
     Dl_info where;
     if (dladdr((void *)tell_host_and_plugin, &where) && where.dli_fname)
         tell_library("plugin-checksum", where.dli_fname);
@@ -119,6 +120,8 @@ static bool open_config(void)
         tell_checksum("conf-checksum", text, length);
     /* Without a file there is still a configuration: no rules, so that stock Slurm decides. */
     char *wrong = config_read(&driver.config, path ? path : "topolane.conf", text ? text : "");
+    if (about)
+        config_print(about, &driver.config);
     if (why)
         free(wrong);
     else
@@ -186,13 +189,7 @@ static bool open_machine(void)
         return give_up(why);
     driver.machine_nodes = driver.engine.machine_nodes(driver.machine);
     info("topolane: %s: %u nodes", given, driver.machine_nodes);
-    char *line = NULL;
-    if (asprintf(&line, "%s %u", given, driver.machine_nodes) >= 0)
-        tell("machine", line);
-    free(line);
-    if (asprintf(&line, "%016" PRIx64, driver.owners.machine) >= 0)
-        tell("machine-sum", line);
-    free(line);
+    tell("machine %s %u\nmachine-sum %016" PRIx64 "\n", given, driver.machine_nodes, driver.owners.machine);
     size_t length = strlen(given);
     if (!second && length > 5 && !strcmp(given + length - 5, ".conf"))
         assume("topology.conf has no number of cables: one between each pair of switches is assumed");
@@ -275,11 +272,18 @@ static bool open_all(void)
 
 void driver_open(void)
 {
+    char *lines = NULL;
+    size_t length;
+    about = open_memstream(&lines, &length);
     driver.is_opened = true;
     driver.is_active = open_all();
+    if (about)
+        fclose(about);
+    about = NULL;
     if (driver.is_active)
         info("topolane: active, %zu rules, engine %s", driver.config.rule_count, driver.config.engine);
-    publish_open(slurm_conf.state_save_location, driver.about, driver.is_active, driver.machine_nodes);
+    publish_open(slurm_conf.state_save_location, lines, driver.is_active, driver.machine_nodes);
+    free(lines);
     links_out_open(slurm_conf.state_save_location, driver.owners.machine);
 }
 
@@ -307,7 +311,6 @@ void driver_close(void)
     if (driver.engine.machine_free)
         driver.engine.machine_free(driver.machine);
     free(driver.owners_path);
-    free(driver.about);
     free(driver.why);
     free_maps();
     config_free(&driver.config);

@@ -22,8 +22,7 @@ typedef struct {
     Owners owners;                           /* links of jobs, including waiting jobs that got an answer */
     bool are_owners_read;                    /* since this slurmctld took control */
     char *owners_path;
-    char *about; /* lines for topolane_jobs: see publish.h */
-    char *why;   /* why it is not active */
+    char *why; /* why it is not active */
     uint32_t *machine_node; /* by Slurm's index of a node */
     uint32_t *slurm_node;   /* by the machine's number of a node */
     uint32_t machine_nodes;

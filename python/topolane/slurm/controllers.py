@@ -56,7 +56,7 @@ def differences(look: SlurmInspection, here: str | None = None) -> list[str]:
 def _compared(look: SlurmInspection, jobs: PluginJobs) -> Iterator[tuple[str, bool | None]]:
     """Each file, and whether it equals the file in use; None if it cannot be read."""
     directory = slurm_conf_of(look.configuration).parent
-    paths = {"conf": directory / "topolane.conf"}
+    paths = {"conf": look.conf_file}
     if look.conf is not None and look.conf.engine is not None:
         paths["engine"] = look.conf.engine
     folders = [Path(folder) for folder in look.configuration.get("PluginDir", "").split(":") if folder]

@@ -13,7 +13,7 @@ from topolane import texts
 from topolane._engine import InputError, Machine, isolating_policies
 from topolane.cluster.allocation import Allocation
 from topolane.cluster.clients.scontrol import configuration
-from topolane.slurm import conf_file, links_out, plugin_conf, plugin_machine, plugin_state
+from topolane.slurm import conf_file, links_out, plugin_machine, plugin_state
 from topolane.slurm.client import SlurmError, connect
 from topolane.slurm.links_out import LinksOut
 from topolane.slurm.plugin_conf import PluginConf
@@ -49,7 +49,6 @@ class SlurmInspection:
     """Slurm's settings by name; empty if they are not known."""
     snapshot: Snapshot | None
     state: PluginState | None
-    conf: PluginConf | None
     machine: Machine | None
     owned: dict[int, Allocation]
     """The links of jobs, by the plugin's numbers of them."""
@@ -61,6 +60,16 @@ class SlurmInspection:
     def topology(self) -> str | None:
         """Slurm's TopologyPlugin."""
         return self.configuration.get("TopologyPlugin")
+
+    @property
+    def conf(self) -> PluginConf | None:
+        """The configuration of the plugin."""
+        return self.state.jobs.conf if self.state and self.state.jobs else None
+
+    @property
+    def conf_file(self) -> Path:
+        """The path of topolane.conf."""
+        return slurm_conf_of(self.configuration).parent / "topolane.conf"
 
     @property
     def booted(self) -> float | None:
@@ -108,7 +117,7 @@ class SlurmInspection:
         return frozenset(node for node in range(machine.nodes) if machine.node_name(node) not in usable)
 
     def link_use(self, number: int) -> str:
-        """`isolated`, `shared` or `none`: as the plugin says or, if the job has started since then, as topolane.conf says."""
+        """`isolated`, `shared` or `none`: as the plugin says or, if the job has started since then, as its configuration says."""
         running = self.state.jobs.running if self.state and self.state.jobs else {}
         if number in running:
             return running[number].link_use
@@ -145,7 +154,6 @@ def inspect(settings: InspectionSettings) -> SlurmInspection:
         known,
         snapshot,
         state,
-        _conf(known),
         machine,
         owned,
         tuple(problems),
@@ -179,13 +187,6 @@ def _state_directory(known: dict[str, str]) -> Path | None:
 def slurm_conf_of(known: dict[str, str]) -> Path:
     """The path of slurm.conf."""
     return Path(known.get("SLURM_CONF") or os.environ.get("SLURM_CONF") or "/etc/slurm/slurm.conf")
-
-
-def _conf(known: dict[str, str]) -> PluginConf | None:
-    try:
-        return plugin_conf.read(slurm_conf_of(known).parent / "topolane.conf")
-    except InputError:
-        return None  # The plugin itself says what is wrong with it.
 
 
 def _machine(

@@ -17,6 +17,7 @@ from typing import TypeVar
 from topolane import parsing, texts
 from topolane._engine import InputError, Machine
 from topolane.cluster.allocation import Allocation
+from topolane.slurm.plugin_conf import PluginConf, PolicyRule
 
 COUNTERS, JOBS, LINKS = "topolane_counters", "topolane_jobs", "topolane_links"
 
@@ -209,6 +210,8 @@ class PluginJobs:
     """The host of slurmctld; None if the file does not say."""
     checksums: Mapping[str, int] = dataclasses.field(default_factory=dict)
     """zlib's crc32 of the files that slurmctld uses; see `CHECKSUMS`."""
+    conf: PluginConf | None = None
+    """What the plugin read in topolane.conf; None if the file does not say."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -239,7 +242,8 @@ def read(directory: str | Path) -> PluginState:
     def taken(name: str, most: int, parse: Callable[[str, str], Made], optional: bool = False) -> Made | None:
         path = folder / name
         try:
-            return parse(texts.decoded(texts.read_bytes(path, most), str(path)), str(path))
+            # Names in topolane.conf may be of any bytes.
+            return parse(texts.read_bytes(path, most).decode(errors="replace"), str(path))
         except texts.NoFileError:
             if not optional:
                 problems.append(
@@ -284,6 +288,7 @@ def parse_jobs(text: str, source: str) -> PluginJobs:
         raise _bad(source, line, " ".join(head), "`topolane-jobs 1` and a time")
     time = float(_whole(head[2], source, line))
     why, machine, nodes, machine_sum, links_out, host = None, None, 0, None, None, None
+    call_time, engine, rules = None, None, list[PolicyRule]()
     checksums: dict[str, int] = {}
     assumed: list[str] = []
     running: dict[int, PluginRunning] = {}
@@ -305,6 +310,12 @@ def parse_jobs(text: str, source: str) -> PluginJobs:
             machine_sum = _hexadecimal(rest, 16, source, line)
         elif kind in CHECKSUMS:
             checksums[CHECKSUMS[kind]] = _hexadecimal(rest, 8, source, line)
+        elif kind == "call-time":
+            call_time = _whole(rest, source, line) / 1e9
+        elif kind == "engine":
+            engine = Path(rest)
+        elif kind == "rule":
+            rules.append(_rule(words, source, line))
         elif kind == "out":
             links_out = _whole(rest, source, line)
         elif kind == "running":
@@ -318,6 +329,20 @@ def parse_jobs(text: str, source: str) -> PluginJobs:
     return PluginJobs(
         *(time, why, machine, nodes, tuple(assumed), running, waiting),
         *(machine_sum, links_out, host, checksums),
+        None if call_time is None else PluginConf(tuple(rules), call_time, engine),
+    )
+
+
+def _rule(words: list[str], source: str, line: int) -> PolicyRule:
+    if len(words) < 4:
+        raise _bad(source, line, " ".join(words), "`rule LINE POLICY SHARE KEY=NAMES`")
+    names = {
+        key: frozenset(value.lower().split(","))
+        for key, _, value in (word.partition("=") for word in words[4:])
+    }
+    return PolicyRule(
+        *(_whole(words[1], source, line), _word(words[2], source, line), _share(words[3], source, line)),
+        *(names.get(key) for key in ("Partition", "QOS", "Account")),
     )
 
 

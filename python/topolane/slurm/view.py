@@ -53,12 +53,12 @@ def _rule(look: SlurmInspection, job: SlurmJob, policy: str | None) -> str | Non
     if job.is_stock and policy == STOCK:
         return "the engine could not answer when it started: its SystemComment says why"
     by_file = look.conf.policy(job) if look.conf else None
-    if policy is None or by_file is None or look.conf is None:
+    if policy is None or by_file is None:
         return None
     by, line = by_file
     if by != policy:
         return "not that of topolane.conf now: its own option --topolane, or an earlier topolane.conf"
-    return f"{look.conf.path} line {line}" if line else f"no line of {look.conf.path} fits it"
+    return f"{look.conf_file} line {line}" if line else f"no line of {look.conf_file} fits it"
 
 
 def partitions_of(look: SlurmInspection) -> dict[str, tuple[int, ...]]:
