@@ -22,13 +22,17 @@
         }                                                                                                           \
     } while (0)
 
+static char *read_config(Config *config, const char *text)
+{
+    return config_read(config, "topolane.conf", text, strlen(text));
+}
+
 /* Prints what the plugin publishes of a topolane.conf on standard input. */
 static void print_config(void)
 {
     static char text[1 << 20];
     Config config;
-    text[fread(text, 1, sizeof text - 1, stdin)] = '\0';
-    char *why = config_read(&config, "topolane.conf", text);
+    char *why = config_read(&config, "topolane.conf", text, fread(text, 1, sizeof text - 1, stdin));
     config_print(stdout, &config);
     if (why)
         printf("why %s\n", why);
@@ -44,7 +48,7 @@ static const char *policy_of(const Config *config, const char *partition, const 
 static void test_config(void)
 {
     Config config;
-    CHECK(!config_read(&config, "topolane.conf",
+    CHECK(!read_config(&config,
                        "# comment\nEngine=/e.so Machine=m.toml\n\nCallTime=500 # us\n"
                        "Partition=a,b QOS=high Policy=dedicated MinBandwidth=0.5\nPartition=a Policy=isolated\n"
                        "account=physics policy=slurm-tree\r\nOutside=share"));
@@ -91,7 +95,7 @@ static void test_options(void)
     CHECK(option_refused("dedicated,min-bandwidth=2", "does not give a number from 0.01 to 1"));
     CHECK(option_refused("isolated,min-bandwidth=0.5", "min-bandwidth is for the policy dedicated"));
     Config config;
-    CHECK(!config_read(&config, "topolane.conf",
+    CHECK(!read_config(&config,
                        "Engine=/e JobsMay=dedicated,min-bandwidth\nPartition=a Policy=isolated\n"
                        "Partition=b Policy=dedicated MinBandwidth=0.7 Outside=share\nPartition=c Policy=slurm-tree Outside=share\n"));
     Terms terms = config_terms(&config, config_rule(&config, "b", NULL, NULL), NULL);
@@ -118,7 +122,7 @@ static void test_without_engine(void)
     Config config;
     const char *text = "Engine=/e JobsMay=isolated,stock,hop-bytes\nPartition=a Policy=isolated\n"
                        "Partition=b Policy=dedicated WithoutEngine=wait\nPartition=c Policy=hop-bytes\n";
-    CHECK(!config_read(&config, "topolane.conf", text));
+    CHECK(!read_config(&config, text));
     CHECK(!terms_of(&config, "a", "share-links").waits && terms_of(&config, "b", "share-links").waits);
     CHECK(!terms_of(&config, "c", "share-links").waits && !terms_of(&config, "z", "share-links").waits);
     CHECK(terms_of(&config, "a", "isolated").waits && terms_of(&config, "z", "isolated").waits);
@@ -128,7 +132,7 @@ static void test_without_engine(void)
     config_free(&config);
     text = "Colour=red\nWithoutEngine=wait\nPartition=a Policy=isolated\nPartition=b Policy=jigsaw WithoutEngine=stock\n"
            "Partition=c Policy=hop-bytes\nPartition=d Policy=best\n";
-    char *why = config_read(&config, "topolane.conf", text);
+    char *why = read_config(&config, text);
     CHECK(why && strstr(why, "line 1: there is no setting 'Colour'") && config.rule_count == 3);
     free(why);
     CHECK(terms_of(&config, "a", "share-links").waits && !terms_of(&config, "b", "share-links").waits);

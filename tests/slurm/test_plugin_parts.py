@@ -63,21 +63,21 @@ def test_commands_know_what_the_plugin_read(parts: Path, tmp_path: Path) -> None
     jobs, conf = published(
         *(parts, tmp_path),
         b"# Policy=isolated\nEngine=/x CallTime=500 # short\nOutside=share\tMachine=m,n\r\n"
-        b"Partition=a,B QOS=high Policy=jigsaw\nAccount=Chem policy=dedicated MinBandwidth=0.3\n"
+        b"Partition=a,B QOS=high Policy=jigsaw\nAccount=Chem policy=dedicated MinBandwidth=0.123456789\n"
         b"partition=b Policy=isolated WithoutEngine=wait\nPartition=\xff Policy=stock\nPartition=, Policy=isolated",
     )
     assert jobs.why is None
     assert (conf.call_time, conf.engine) == (0.0005, Path("/x"))
     assert conf.rules == (
         PolicyRule(4, "jigsaw", 1.0, frozenset({"a", "b"}), frozenset({"high"})),
-        PolicyRule(5, "dedicated", 0.3, accounts=frozenset({"chem"})),
+        PolicyRule(5, "dedicated", 0.123456789, accounts=frozenset({"chem"})),
         PolicyRule(6, "isolated", 1.0, frozenset({"b"})),
         PolicyRule(7, "stock", 1.0, frozenset({"\ufffd"})),
         PolicyRule(8, "isolated", 1.0, frozenset({""})),
     )
     for partitions, qos, account, found, share in (
         (("a",), "HIGH", "", ("jigsaw", 4), 1.0),
-        (("b",), "low", "chem", ("dedicated", 5), 0.3),
+        (("b",), "low", "chem", ("dedicated", 5), 0.123456789),
         (("b",), "low", "", ("isolated", 6), 1.0),
         (("a",), "low", "", ("stock", 0), 1.0),
         (("a", "b"), "low", "", None, 1.0),
@@ -129,3 +129,12 @@ def test_a_wrong_line_is_said_as_the_plugin_says_it(
     with pytest.raises(InputError) as refused:
         make_plan(look, "9")
     assert str(refused.value).endswith(f"is not active: Stock Slurm decides everything: {jobs.why}")
+
+
+def test_a_zero_byte_does_not_end_the_rules_unseen(parts: Path, tmp_path: Path) -> None:
+    jobs, _ = published(
+        parts, tmp_path, b"Engine=/e\nPartition=a\0 Policy=isolated\nPartition=b Policy=isolated\n"
+    )
+    assert jobs.why == "topolane.conf line 2: the line has no Policy"
+    jobs, _ = published(parts, tmp_path, b"Engine=/e\nPolicy=hop-bytes\0\nPolicy=isolated\n")
+    assert jobs.why == "topolane.conf line 2: a zero byte ends the text"

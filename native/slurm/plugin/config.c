@@ -194,7 +194,7 @@ static char *read_line(Reader *reader, char *line)
     return end_line(reader);
 }
 
-char *config_read(Config *config, const char *name, const char *text)
+char *config_read(Config *config, const char *name, const char *text, size_t length)
 {
     *config = (Config){.call_nanoseconds = 2000000};
     Reader reader = {.file = name, .config = config};
@@ -213,6 +213,8 @@ char *config_read(Config *config, const char *name, const char *text)
         line = next;
     }
     free(copy);
+    if (!error && strlen(text) < length)
+        error = problem(&reader, "a zero byte ends the text");
     if (!error && !config->engine) {
         reader.line = 1;
         error = problem(&reader, "Engine, the path of libtopolane.so, is missing");

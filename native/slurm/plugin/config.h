@@ -35,10 +35,10 @@ typedef struct {
     Rule otherwise; /* for jobs without a matching rule: stock */
 } Config;
 
-/* Reads the text of a file; `name` is for errors. Returns NULL, or a sentence about the first wrong line, which the
- * caller frees. Even then `config` has the content of the other lines, so that jobs that must wait without the engine do
- * wait. */
-char *config_read(Config *config, const char *name, const char *text);
+/* Reads the `length` bytes of a file, with a zero byte after them; `name` is for errors. Returns NULL, or a sentence about
+ * the first wrong line, which the caller frees. Even then `config` has the content of the other lines up to a zero byte in
+ * the file, so that jobs that must wait without the engine do wait. */
+char *config_read(Config *config, const char *name, const char *text, size_t length);
 
 /* Writes what commands need to know of it as lines of topolane_jobs. They read no topolane.conf themselves. */
 void config_print(FILE *to, const Config *config);

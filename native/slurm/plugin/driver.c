@@ -119,7 +119,7 @@ static bool open_config(void)
     if (text)
         tell_checksum("conf-checksum", text, length);
     /* Without a file there is still a configuration: no rules, so that stock Slurm decides. */
-    char *wrong = config_read(&driver.config, path ? path : "topolane.conf", text ? text : "");
+    char *wrong = config_read(&driver.config, path ? path : "topolane.conf", text ? text : "", length);
     if (about)
         config_print(about, &driver.config);
     if (why)

@@ -26,7 +26,7 @@ static bool load_stock(void)
     size_t length;
     Config config = {0};
     free(path ? whole_file(path, MOST_CONFIG, &text, &length) : NULL);
-    free(text ? config_read(&config, path, text) : NULL);
+    free(text ? config_read(&config, path, text, length) : NULL);
     bool is_loaded = stock_load(config.stock ? config.stock : "tree");
     config_free(&config);
     free(text);
