@@ -335,6 +335,7 @@ def test_each_rule_says_what_to_do(driver: str) -> None:
 
 def test_kinds_and_ends_in_rules_exist() -> None:
     """A rule that filters by a kind of refusal or an end of a call names one that exists."""
+    from topolane.cluster.decided import REFUSALS
     from topolane.slurm import plugin_state
 
     words = "".join(rules_of(driver).read_text() for driver in DRIVERS)
@@ -344,7 +345,7 @@ def test_kinds_and_ends_in_rules_exist() -> None:
     listed = set(
         re.findall(r"^\| `([a-z-]+)` \|", PAGE.read_text().partition("## Kinds of refusals")[2], re.MULTILINE)
     )
-    assert kinds <= listed and set(plugin_state.KINDS) <= listed
+    assert kinds <= listed and REFUSALS.keys() <= listed
 
 
 @pytest.mark.parametrize("driver", DRIVERS)

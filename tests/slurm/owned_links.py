@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import plugin_files
+
 Row = Mapping[str, Any]
 """A job: `id`, `nodes`, `links`."""
 
@@ -30,8 +32,8 @@ def write_links(state: Path, machines: Sequence[Path], jobs: Iterable[Row]) -> N
 
 def write_running(state: Path, jobs: Iterable[int], age: int = 0) -> None:
     """`topolane_jobs`: the jobs that hold nodes, as they were some seconds ago."""
-    rows = "".join(f"running {job} dedicated isolated 1\n" for job in jobs)
-    _replace(state / "topolane_jobs", f"topolane-jobs 1 {int(time.time()) - age}\nmachine net 216\n{rows}")
+    rows = "".join(f"{plugin_files.running(job, 'dedicated', 'isolated')}\n" for job in jobs)
+    _replace(state / "topolane_jobs", f"topolane-jobs 2 {int(time.time()) - age}\nmachine net 216\n{rows}")
 
 
 def _numbers(numbers: Sequence[int]) -> str:

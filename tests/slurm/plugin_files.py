@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -29,8 +30,22 @@ def write_counters(directory: Path, *, active: bool = True, age: float = 0.0, **
 
 def write_jobs(directory: Path, *lines: str, when: float | None = None) -> None:
     """The lines after the first one."""
-    text = "\n".join([f"topolane-jobs 1 {int(time.time() if when is None else when)}", *lines])
+    text = "\n".join([f"topolane-jobs 2 {int(time.time() if when is None else when)}", *lines])
     (directory / JOBS).write_text(text + "\n")
+
+
+def running(job: int, policy: str, link_use: str, share: float = 1.0) -> str:
+    """The record of a job that holds nodes."""
+    said = {"job": job, "policy": policy, "share": share, "rule": "topolane.conf line 1"}
+    return json.dumps(said | {"link_use": link_use})
+
+
+def waiting(
+    job: int, policy: str, kind: str, wanted: int, offered: str = "", share: float = 1.0, time: float = 0.0
+) -> str:
+    """The record of a refused job."""
+    said = {"job": job, "policy": policy, "share": share, "rule": "topolane.conf line 1", "offered": offered}
+    return json.dumps(said | {"refusal": {"kind": kind, "wanted": wanted, "time": int(time)}})
 
 
 def write_links(

@@ -11,6 +11,7 @@
 #include "holders.h"
 #include "links_file.h"
 #include "links_out.h"
+#include "record.h"
 #include "waiting.h"
 #include "whole_file.h"
 
@@ -58,6 +59,8 @@ static void test_config(void)
     CHECK(!strcmp(policy_of(&config, "b", NULL, "Physics"), "slurm-tree"));
     CHECK(!strcmp(policy_of(&config, "b", NULL, "physic"), "stock"));
     CHECK(!strcmp(policy_of(&config, NULL, NULL, NULL), "stock"));
+    CHECK(config_rule(&config, "b", "high", NULL)->line == 5 && config_rule(&config, "a", "low", NULL)->line == 6);
+    CHECK(config_rule(&config, "c", NULL, NULL)->line == RULE_OTHERWISE);
     config_free(&config);
 }
 
@@ -165,6 +168,25 @@ static void test_waiting(void)
     waiting_forget(&waiting, 9);
     CHECK(waiting_is_due(&waiting, 9, 107));
     waiting_close(&waiting);
+}
+
+/* Writes records for test_plugin.py, which reads them as all other programs do. */
+static void write_records(const char *folder)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/records", folder);
+    FILE *to = fopen(path, "w");
+    CHECK(to != NULL);
+    record_running(to, &(Published_Job){7, "dedicated", 4, "isolated", 0.5});
+    record_running(to, &(Published_Job){UINT32_MAX, "stock", RULE_STOCK, "none", 1});
+    uint64_t bits[] = {UINT64_C(1) << 63 | 0xd, 1};
+    Refused waits = {.job = 9, .policy = "isolated", .rule = RULE_OPTION, .min_bandwidth = 1, .refused = 1700000000,
+                     .kind = "would-share-links", .wanted = 5};
+    record_refused(to, &waits, bits, 2);
+    waits.rule = RULE_OTHERWISE;
+    waits.kind = "no-engine";
+    record_refused(to, &waits, bits, 0);
+    CHECK(!fclose(to));
 }
 
 static bool is_odd(uint64_t job, void *with)
@@ -587,6 +609,7 @@ int main(int count, char **words)
     test_options();
     test_without_engine();
     test_waiting();
+    write_records(words[3]);
     test_foreign_links(words[2]);
     test_links(words[2]);
     test_links_out(words[3]);

@@ -13,7 +13,8 @@ from typing import Protocol
 
 import links_in_tree as tree
 from live_cluster import Cluster, Inside, running
-from topolane.slurm import plugin_build
+from topolane.slurm import plugin_build, plugin_state
+from topolane.slurm.plugin_state import PluginJobs
 from waiting import DEADLINE, until
 
 HERE = Path(__file__).parent
@@ -217,12 +218,17 @@ class Site:
         lines = (self.state / "topolane_counters").read_text().splitlines()
         return {name: int(value) for name, value in (line.split() for line in lines)}
 
-    def published(self, word: str) -> list[list[str]]:
-        """The lines of topolane_jobs that begin with a word."""
+    def published(self) -> PluginJobs:
+        """topolane_jobs, as it is after a call."""
         self.call()
-        lines = (self.state / "topolane_jobs").read_text().splitlines()
-        found = [line.split()[1:] for line in lines if line.split()[0] == word]
-        return [words for words in found if words[0] not in self.tests]
+        return plugin_state.parse_jobs((self.state / "topolane_jobs").read_text(), "topolane_jobs")
+
+    def uses(self) -> dict[int, tuple[str, str]]:
+        """By running job: its policy and its use of links, as the plugin says."""
+        running = self.published().running
+        return {
+            job: (said.policy, said.link_use) for job, said in running.items() if str(job) not in self.tests
+        }
 
     def owners(self) -> dict[int, frozenset[int]]:
         """The links of jobs in the plugin's file."""

@@ -9,8 +9,9 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-from plugin_files import write_counters, write_jobs
+from plugin_files import running, write_counters, write_jobs
 from topolane import Machine
+from topolane._engine import isolating_policies
 from topolane.cluster import applying
 from topolane.slurm import plugin_state, requeueing
 from topolane.slurm.inspection import InspectionSettings, SlurmInspection
@@ -50,9 +51,11 @@ def waits(number: int, nodes: int, **given: Any) -> SlurmJob:
 def look_at(
     state: Path, *jobs: SlurmJob, policy: str = "isolated", min_bandwidth: float = 1.0
 ) -> SlurmInspection:
-    """Slurm with these jobs and an active plugin, all of whose jobs have that policy."""
+    """Slurm with these jobs and an active plugin, which gives all of them that policy."""
     write_counters(state, calls=1)
-    write_jobs(state, "call-time 2000000", f"rule 1 {policy} {min_bandwidth}")
+    use = "isolated" if policy in isolating_policies() else "shared"
+    given = [running(job.id, policy, use) for job in jobs if job.holds_nodes and not job.is_stock]
+    write_jobs(state, "call-time 2000000", f"rule 1 {policy} {min_bandwidth}", *given)
     names = [TREE.node_name(node) for node in range(TREE.nodes)]
     nodes = {name: SlurmNode(name, frozenset({"idle"}), 16, 2, 1 << 30, frozenset()) for name in names}
     snapshot = Snapshot(

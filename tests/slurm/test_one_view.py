@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import plugin_files
 import pytest
 import room_records
 from plugin_files import write_jobs
@@ -48,10 +49,12 @@ def in_slurm(state: Path) -> inspection_of_slurm.SlurmInspection:
     offered = ",".join(str(node) for node in range(TREE.nodes) if node not in held)
     running = [
         f"machine machine.toml {TREE.nodes}",
-        *(f"running {job} isolated isolated 1" for job in RUNNING),
+        *(plugin_files.running(job, "isolated", "isolated") for job in RUNNING),
     ]
     write_jobs(
-        state, *running, f"waiting {WAITING} isolated 1 {int(NOW)} would-share-links {WANTED} {offered}"
+        state,
+        *running,
+        plugin_files.waiting(WAITING, "isolated", "would-share-links", WANTED, offered, time=NOW),
     )
     assert look.snapshot is not None
     nodes, down = dict(look.snapshot.nodes), TREE.node_name(CLOSED)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from plugin_files import write_counters, write_jobs, write_links
+from plugin_files import running, write_counters, write_jobs, write_links
 from topolane import InputError, Machine
 from topolane._engine import DedicatedRoutes
 from topolane.cluster import links
@@ -52,8 +52,8 @@ class Controller:
             f"machine {self.net} 24",
             f"machine-sum {self.sum:016x}",
             "out 0",
-            "running 7 dedicated isolated 1",
-            "running 8 stock shared 1",
+            running(7, "dedicated", "isolated"),
+            running(8, "stock", "shared"),
         )
         write_links(self.state, self.net, (7, 1.0, [0, 1, 6, 7], self.own), (9, 1.0, [12, 18], [40]))
 

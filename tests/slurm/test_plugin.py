@@ -17,6 +17,10 @@ import links_in_tree as tree
 import pytest
 from live_cluster import Cluster, Inside, running
 from plugin_site import check, faulty_engine, plugin_cluster, plugin_conf, saved
+from topolane.cluster.decided import Decided
+from topolane.cluster.view import ISOLATED, NONE
+from topolane.slurm import plugin_state
+from topolane.slurm.plugin_state import PluginJobs
 from waiting import until
 
 HERE = Path(__file__).parent
@@ -98,14 +102,11 @@ class Site:
         until(is_new, "the counters")
         return found
 
-    def published(self) -> dict[str, list[list[str]]]:
-        """The lines of topolane_jobs, written after this call, by their first word."""
+    def published(self) -> PluginJobs:
+        """topolane_jobs, written after this call."""
         self.counters()
-        lines = (self.cluster.directory / "state" / "topolane_jobs").read_text().splitlines()
-        found: dict[str, list[list[str]]] = {}
-        for first, *rest in map(str.split, lines):
-            found.setdefault(first, []).append(rest)
-        return found
+        path = self.cluster.directory / "state" / "topolane_jobs"
+        return plugin_state.parse_jobs(path.read_text(), str(path))
 
     def log(self) -> str:
         return (self.cluster.directory / "log" / "slurmctld.log").read_text()
@@ -276,24 +277,24 @@ def test_what_is_published_of_jobs(configured: Site) -> None:
     waiting = configured.cluster.submit("-p", "pbatch", "-N", 3, script="sleep 300")
     assert configured.waits(waiting) in ("Resources", "Priority")
     published = configured.published()
-    assert published["machine"] == [["machine.toml", str(NODES)]]
+    assert (published.machine, published.nodes, published.problems) == ("machine.toml", NODES, ())
+    rules = ["topolane.conf line 3", "topolane.conf line 6"]
     for job in jobs:
-        assert [str(job), "isolated", "isolated", "1"] in published["running"]
-    assert [str(outside), "stock", "none", "1"] in published["running"]
-    (_, policy, share, when, kind, wanted, candidates), *_ = (
-        line for line in published["waiting"] if line[0] == str(waiting)
-    )
-    assert (policy, share, kind, wanted) == ("isolated", "1", "would-share-links", "3")
-    assert int(before) <= int(when) <= time.time()
+        assert published.running[job] == Decided("isolated", rules[0], ISOLATED)
+    assert published.running[outside] == Decided("stock", rules[1], NONE)
+    said = published.waiting[waiting]
+    assert (said.policy, said.rule, said.share) == ("isolated", rules[0], 1)
+    assert said.refused and (said.refused.kind, said.refused.wanted) == ("would-share-links", 3)
+    assert int(before) <= (said.refused.time or 0) <= time.time()
     idle = set(configured.cluster.run("sinfo", "-h", "-N", "-t", "idle", "-o", "%N").split())
-    assert {f"node{int(number[1:]) + 1}" for number in tree.expanded(f"n[{candidates}]")} == idle
+    assert {f"node{number + 1}" for number in said.offered} == idle
     configured.cluster.run("scancel", jobs[0])
     until(lambda: bool(configured.nodes(waiting)), "the start")
 
     def is_up_to_date() -> bool:
         published = configured.published()
-        running, refused = ({line[0] for line in published.get(word, [])} for word in ("running", "waiting"))
-        return str(waiting) in running - refused and str(jobs[0]) not in running
+        running = published.running.keys() - published.waiting.keys()
+        return waiting in running and jobs[0] not in published.running
 
     until(is_up_to_date, "what is published after the start")
 

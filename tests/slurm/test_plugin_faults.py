@@ -143,9 +143,7 @@ def test_the_second_slurmctld_reads_the_configuration_again(backed: Site) -> Non
     backed.configure(RULES.replace("Policy=isolated", "Policy=hop-bytes"))
     lose_primary(backed, load, "takeover")
     job = backed.start("-p", "pbatch", "-N", 2)
-    assert [line[1:3] for line in backed.published("running") if line[0] == str(job)] == [
-        ["hop-bytes", "shared"]
-    ]
+    assert backed.uses()[job] == ("hop-bytes", "shared")
     regain_primary(backed, load)
 
 
@@ -213,7 +211,7 @@ def test_rules_change_under_load(quiet: Site) -> None:
 
     def published() -> dict[int, str]:
         """The policy of each running job. The plugin writes its file after Slurm has asked it, which may take a while."""
-        return {int(line[0]): line[1] for line in quiet.published("running")}
+        return {job: policy for job, (policy, _) in quiet.uses().items()}
 
     until(lambda: published().get(first) == "stock", "the job goes by the new rule")
     second = quiet.start("-p", "powned", "-w", "node[13-20]")
@@ -230,14 +228,14 @@ def test_a_wrong_topolane_conf_and_back(quiet: Site) -> None:
     second = quiet.start("-p", "pbatch", "-N", 8)
     said = [line for line in quiet.log()[before:].splitlines() if "topolane: not active" in line]
     assert len(said) == 1 and "line 6: there is no policy 'best'" in said[0], said
-    assert "there is no policy 'best'" in " ".join(quiet.published("why")[0])
+    assert "there is no policy 'best'" in (quiet.published().why or "")
     assert quiet.counters()["active"] == 0 and quiet.counters()["stock_inactive"]
     quiet.configure()
-    assert quiet.counters()["active"] == 1 and not quiet.published("why")
+    assert quiet.counters()["active"] == 1 and not quiet.published().why
     third = quiet.start("-p", "pbatch", "-N", 2)
     crossing = [tree.crossed(quiet.nodes(job), quiet.tree) for job in (first, second, third)]
     assert not crossing[2] & (crossing[0] | crossing[1])
-    assert {int(line[0]) for line in quiet.published("running")} == {first, second, third}
+    assert set(quiet.uses()) == {first, second, third}
 
 
 @pytest.mark.parametrize("how", ["removed", "garbled"])
@@ -253,7 +251,7 @@ def test_the_machine_file_goes_bad_while_slurmctld_runs(quiet: Site, how: str) -
     quiet.reconfigure()
     quiet.start("-p", "pbatch", "-N", 8)
     assert quiet.counters()["active"] == 0
-    why = " ".join(quiet.published("why")[0])
+    why = quiet.published().why or ""
     assert "machine.toml" in why and f"stock Slurm chooses all nodes: {why}" in quiet.log(), why
 
 
@@ -451,7 +449,7 @@ def test_jobs_choose_as_far_as_they_may(quiet: Site) -> None:
     for number, group, name in (line.split() for line in lines):
         if int(group) == array or name in ("srun", "salloc"):
             expected[int(number)] = "dedicated"
-    assert {int(line[0]): line[1] for line in quiet.published("running")} == expected
+    assert {job: policy for job, (policy, _) in quiet.uses().items()} == expected
     # srun and salloc end with their jobs.
     quiet.cluster.run("scancel", "--user=root")
 
@@ -462,7 +460,7 @@ def test_the_tasks_of_an_array_own_links(quiet: Site) -> None:
     until(lambda: len(quiet.cluster.run("squeue", "-h", "-t", "R", "-r").splitlines()) == 2, "the array")
     last = quiet.start("-p", "powned", "-w", "node[9-12]")
     tasks = {job.job for job in quiet.running() or []} - {last}
-    assert {int(line[0]) for line in quiet.published("running")} == {*tasks, last}
+    assert set(quiet.uses()) == {*tasks, last}
     quiet.start("-p", "powned", "-w", "node[21-24]")
     owners = quiet.owners()
     assert tasks <= owners.keys() and array in tasks
@@ -477,9 +475,7 @@ def test_only_what_runs_is_published_as_running(quiet: Site) -> None:
     until(lambda: not quiet.cluster.run("squeue", "-h", "-j", job), "the end of the job")
     quiet.call()
     quiet.call()
-    lines = (quiet.state / "topolane_jobs").read_text().splitlines()
-    running = {line.split()[1] for line in lines if line.startswith("running ")}
-    assert running <= {max(quiet.tests, key=int)}
+    assert quiet.published().running.keys() <= {max(map(int, quiet.tests))}
 
 
 # Hostile files.
@@ -565,9 +561,9 @@ def test_hostile_configuration(quiet: Site) -> None:
         conf.write_bytes(first + text)
         quiet.reconfigure()
         job = quiet.start("-p", "pbatch", "-N", 8)
-        active, why = quiet.counters()["active"], quiet.published("why")
-        assert len(why) == 1 - active and len(" ".join(why[0] if why else ())) < 600, name
+        active, why = quiet.counters()["active"], quiet.published().why
+        assert (why is None) == (active == 1) and len(why or "") < 600, name
         quiet.cluster.run("scancel", job)
     conf.write_bytes(b"")
     quiet.reconfigure()
-    assert "Engine, the path of libtopolane.so, is missing" in " ".join(quiet.published("why")[0])
+    assert "Engine, the path of libtopolane.so, is missing" in (quiet.published().why or "")

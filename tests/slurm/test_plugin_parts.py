@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import subprocess
 from pathlib import Path
 
@@ -10,6 +11,9 @@ import pytest
 from plugin_files import write_counters
 from room_records import FULL, a_job, look_at, waits
 from topolane import InputError
+from topolane.cluster import decided
+from topolane.cluster.decided import Decided
+from topolane.cluster.view import ISOLATED, NONE, Refused
 from topolane.slurm import plugin_build, plugin_state
 from topolane.slurm.plugin_conf import PluginConf, PolicyRule
 from topolane.slurm.plugin_install import POLICIES
@@ -22,6 +26,7 @@ PARTS = (
     "option",
     "policies",
     "waiting",
+    "record",
     "links_file",
     "links_out",
     "whole_file",
@@ -46,6 +51,19 @@ def test_the_parts_without_slurm(parts: Path, engine: Path, tmp_path: Path) -> N
     state."""
     done = subprocess.run([parts, engine, tmp_path / "links", tmp_path], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+    runs, stock, waits, unable = map(json.loads, (tmp_path / "records").read_text().splitlines())
+    assert (runs["job"], decided.of(runs)) == (
+        7,
+        Decided("dedicated", "topolane.conf line 4", ISOLATED, share=0.5),
+    )
+    why = "the engine could not answer when it started: its SystemComment says why"
+    assert (stock["job"], decided.of(stock)) == (2**32 - 1, Decided("stock", why, NONE))
+    found = decided.of(waits, 65)
+    assert (found.rule, found.offered) == ("its own option --topolane", (0, 2, 3, 63, 64))
+    assert found.refused == Refused("would-share-links", 5, 1700000000.0)
+    found = decided.of(unable)
+    assert (found.rule, found.offered) == ("no line of topolane.conf fits it", ())
+    assert found.refused == Refused("no-engine", 5, 1700000000.0)
 
 
 def published(parts: Path, directory: Path, text: bytes) -> tuple[PluginJobs, PluginConf]:

@@ -20,8 +20,10 @@ from typing import Any
 
 import pytest
 import room_records
-from plugin_files import write_counters, write_jobs, write_links
+from plugin_files import running, waiting, write_counters, write_jobs, write_links
 from topolane import InputError, Machine
+from topolane.cluster.decided import Decided
+from topolane.cluster.view import Refused
 from topolane.slurm import controllers, links_out, plugin_machine, plugin_state
 from topolane.slurm.explain import explain
 from topolane.slurm.inspection import SlurmInspection
@@ -59,10 +61,10 @@ def state(tmp_path: Path) -> Path:
         tmp_path,
         f"machine {machine} 24",
         "assumed one cable between each pair of switches",
-        "running 7 dedicated isolated 0.5",
-        "running 8 stock shared 1",
-        "waiting 9 isolated 1 1700000000 would-share-links 5 8-11,20",
-        "waiting 10 stock 1 1700000001 no-area 3 -",
+        running(7, "dedicated", "isolated", 0.5),
+        running(8, "stock", "shared"),
+        waiting(9, "isolated", "would-share-links", 5, "8-11,20", time=1700000000),
+        waiting(10, "stock", "no-area", 3),
         "call-time 500000",
         "rule 3 dedicated 0.5 Partition=a,B",
     )
@@ -79,11 +81,11 @@ def test_the_files_say_what_was_written(state: Path) -> None:
     assert [counters.quantile(share) for share in (0.5, 0.99, 0.999)] == [512, 1024, 9 * 10**8]
     assert (jobs.nodes, jobs.why, jobs.assumed) == (24, None, ("one cable between each pair of switches",))
     assert jobs.conf == PluginConf((PolicyRule(3, "dedicated", 0.5, frozenset({"a", "b"})),), 0.0005)
-    assert jobs.running[7] == plugin_state.PluginRunning("dedicated", "isolated", 0.5)
-    refused = plugin_state.PluginRefusal(
-        "isolated", 1.0, 1700000000.0, "would-share-links", 5, (8, 9, 10, 11, 20)
-    )
-    assert jobs.waiting[9] == refused and jobs.waiting[10].candidates == ()
+    rule = "topolane.conf line 1"
+    assert jobs.running[7] == Decided("dedicated", rule, "isolated", share=0.5)
+    refused = Refused("would-share-links", 5, 1700000000.0)
+    assert jobs.waiting[9] == Decided("isolated", rule, offered=(8, 9, 10, 11, 20), refused=refused)
+    assert jobs.waiting[10].offered == () and set(jobs.running) == {7, 8} and set(jobs.waiting) == {9, 10}
     read = plugin_machine.machine_of(jobs)
     machine, its_sum = read.machine, read.sum
     own = plugin_state.owned_by(found.links, machine, its_sum)
@@ -98,20 +100,14 @@ def test_the_files_say_what_was_written(state: Path) -> None:
         (COUNTERS, "placed 40", "placed -40", "topolane_counters line 5: '-40' is not a whole number"),
         (COUNTERS, "placed 40", "placed 40 1", "line 5: 'placed 40 1' is not a name and a number"),
         (COUNTERS, "calls 100", "", "the counter `calls` is missing"),
-        (JOBS, "topolane-jobs 1", "topolane-jobs 2", "line 1: 'topolane-jobs 2 "),
-        (JOBS, "would-share-links", "does-not-like-it", "line 6: 'does-not-like-it' is not one of not-now"),
-        (JOBS, "8-11,20", "8-11,10", "line 6: '10' is not ascending numbers of the 24 nodes"),
-        (JOBS, "8-11,20", "8-24", "'8-24' is not ascending numbers of the 24 nodes"),
-        (JOBS, "8-11,20", "0-99999999999", "is not ascending numbers"),
-        (JOBS, "isolated 0.5", "isolated nan", "line 4: 'nan' is not a share of full bandwidth"),
+        (JOBS, "topolane-jobs 2", "topolane-jobs 3", "line 1: 'topolane-jobs 3 "),
+        (JOBS, "call-time 5", "call-time -5", "line 8: '-500000' is not a whole number"),
         (
             JOBS,
-            "running 7 dedicated",
-            "running 7 \x1b[31m",
-            "line 4: '\\x1b[31m' is not the name of a policy",
+            "rule 3 dedicated 0.5",
+            "rule 3 dedicated 2",
+            "line 9: share is 2.0, which is no number over 0",
         ),
-        (JOBS, "call-time 5", "call-time -5", "line 8: '-500000' is not a whole number"),
-        (JOBS, "rule 3 dedicated 0.5", "rule 3 dedicated 2", "line 9: '2' is not a share of full bandwidth"),
         (
             JOBS,
             " dedicated 0.5 Partition=a,B",
@@ -134,6 +130,57 @@ def test_a_garbled_file_costs_one_sentence(state: Path, name: str, old: str, new
     assert found.problems[0].isprintable() and len(found.problems[0]) < 1100
     read = {COUNTERS: found.counters, JOBS: found.jobs, LINKS: found.links}
     assert read.pop(name) is None and None not in read.values()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (
+            "would-share-links",
+            "does-not-like-it",
+            "line 6 (kind is does-not-like-it, which is none of not-now",
+        ),
+        ("8-11,20", "8-11,10", "line 6 ('10' is not ascending numbers of the 24 nodes)"),
+        ("8-11,20", "8-24", "'8-24' is not ascending numbers of the 24 nodes"),
+        ("8-11,20", "0-99999999999", "is not ascending numbers"),
+        ('"share": 0.5', '"share": NaN', "line 4 (NaN is no number that JSON has)"),
+        ('"share": 0.5', '"share": 2', "line 4 (share is 2, which is no number over 0 and up to 1)"),
+        ('"job": 7', '"job": -7', "line 4 (job is -7, which is no whole number from 0 to "),
+        ("dedicated", "\\u001b[31m", "line 4 (policy is '\\\\x1b[31m', which is no name"),
+        ("{", "[", "line 4: '[\"job\":' is not a record"),
+    ],
+)
+def test_a_garbled_record_costs_its_own_job(state: Path, old: str, new: str, says: str) -> None:
+    """The sentence names file, line and value; the other jobs are read all the same."""
+    path = state / JOBS
+    text = path.read_text()
+    path.write_text(text.replace(old, new, 1))
+    found = plugin_state.read(state)
+    assert len(found.problems) == 1 and says in found.problems[0], found.problems
+    assert found.problems[0].isprintable() and len(found.problems[0]) < 1100
+    assert (found.jobs is None) == (new == "[")
+    if found.jobs is not None:
+        assert len(found.jobs.running | found.jobs.waiting) == 3
+
+
+def test_a_file_of_an_earlier_release_is_read(state: Path) -> None:
+    """Its lines have the same facts but the rule, in words without names."""
+    path = state / JOBS
+    before = plugin_state.parse_jobs(path.read_text(), "jobs")
+    lines = path.read_text().splitlines()[1:3]
+    lines += ["running 7 dedicated isolated 0.5", "running 8 stock shared 1"]
+    lines += [
+        "waiting 9 isolated 1 1700000000 would-share-links 5 8-11,20",
+        "waiting 10 stock 1 0 no-area 3 -",
+    ]
+    text = "\n".join(
+        [f"topolane-jobs 1 {int(before.time)}", *lines, "waiting 11 isolated", "running 12 x y z"]
+    )
+    found = plugin_state.parse_jobs(text, "jobs")
+    for jobs, as_before in ((found.running, before.running), (found.waiting, before.waiting)):
+        assert jobs == {job: dataclasses.replace(said, rule=None) for job, said in as_before.items()}
+    (problem,) = found.problems
+    assert "line 8 (share is None" in problem and "line 9 (share is 'z'" in problem
 
 
 def test_no_change_of_a_file_is_more_than_a_sentence(state: Path) -> None:
@@ -162,7 +209,7 @@ def test_absent_unreadable_and_endless_files_are_said(state: Path) -> None:
         f"{state / name} does not exist" for name in (COUNTERS, JOBS)
     ]
     (state / COUNTERS).symlink_to("/dev/zero")
-    (state / JOBS).write_bytes(b"topolane-jobs 1 1\n" + b"why x\n" * (plugin_state.MOST_JOBS // 6))
+    (state / JOBS).write_bytes(b"topolane-jobs 2 1\n" + b"why x\n" * (plugin_state.MOST_JOBS // 6))
     problems = plugin_state.read(state).problems
     assert "a device" in problems[0] and "more than 16 MiB" in problems[1]
 
@@ -301,7 +348,7 @@ def test_the_metrics_count_the_links_that_no_job_may_own(state: Path) -> None:
 
 
 def test_a_job_that_stock_slurm_placed_is_not_called_isolated(tmp_path: Path) -> None:
-    """Its SystemComment says so, also while the plugin writes nothing of it; its rule says isolated. Other jobs go by the rule."""
+    """Its SystemComment says so, also while the plugin writes nothing of it; its rule says isolated."""
     placed = room_records.runs(3, "node[13-18]", 1, is_stock=True)
     look = room_records.look_at(tmp_path, placed, room_records.runs(4, "node[19-24]", 1))
     rows = {row.job: (row.policy, row.link_use) for row in status(look).running}

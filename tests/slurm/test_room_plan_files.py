@@ -20,8 +20,10 @@ from topolane import InputError
 from topolane._engine import Decision, State
 from topolane.cli.slurm_plan import apply
 from topolane.cluster.allocation import Allocation
+from topolane.cluster.decided import Decided
 from topolane.cluster.room_files import NoPlanError, NotAppliedError, RoomJournal, journal_of, sum_of, text_of
-from topolane.slurm import plugin_state, room_apply, room_plan
+from topolane.cluster.view import Refused
+from topolane.slurm import room_apply, room_plan
 from topolane.slurm.inspection import InspectionSettings, SlurmInspection
 from topolane.slurm.links_out import LinksOut
 from topolane.slurm.records import SlurmJob
@@ -139,7 +141,7 @@ def test_the_share_that_the_plugin_refused_counts(tmp_path: Path) -> None:
     look = look_at(tmp_path, *FULL, waits(9, 6), policy="dedicated", min_bandwidth=0.5)
     assert look.state is not None and look.state.jobs is not None
     for number, wanted in ((9, 0.25), (8, 0.5)):
-        refused = plugin_state.PluginRefusal("dedicated", 0.25, NOW, "not-now", 6, ())
+        refused = Decided("dedicated", share=0.25, refused=Refused("not-now", 6))
         jobs = dataclasses.replace(look.state.jobs, waiting={number: refused})
         known = dataclasses.replace(look, state=dataclasses.replace(look.state, jobs=jobs))
         assert make_plan(known, "9").min_bandwidth == wanted
@@ -421,7 +423,7 @@ def test_two_at_once_are_not_let(slurm: Slurm, tmp_path: Path) -> None:
 def outside(look: SlurmInspection, number: int) -> SlurmInspection:
     """The same where that job may use any link, because it is outside and its rule says Outside=share."""
     assert look.state is not None and look.state.jobs is not None
-    running = {number: plugin_state.PluginRunning("stock", "none", 1.0)}
+    running = {number: Decided("stock", link_use="none")}
     jobs = dataclasses.replace(look.state.jobs, running=running)
     return dataclasses.replace(look, state=dataclasses.replace(look.state, jobs=jobs))
 

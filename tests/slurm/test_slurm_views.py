@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 import rich.live
-from plugin_files import write_jobs
-from room_records import NOW, TREE, look_at, runs, waits
+from plugin_files import waiting, write_jobs
+from room_records import TREE, look_at, runs, waits
 from topolane.cli import slurm_status
 from topolane.cluster.hypothetical import Hypothetical
 from topolane.cluster.links import Links
@@ -43,9 +43,7 @@ def test_jobs_of_the_same_partitions_share_the_list_of_their_nodes(tmp_path: Pat
 def test_a_refused_job_is_shown_with_the_nodes_that_the_plugin_looked_for(tmp_path: Path) -> None:
     """Of `-N 4-8` the plugin looks for 8. Others are shown with the fewest nodes that they take."""
     look = look_at(tmp_path, waits(1, 4, reason="Resources", most_nodes=8), waits(2, 4, reason="Resources"))
-    write_jobs(
-        tmp_path, f"machine machine.toml {TREE.nodes}", f"waiting 1 isolated 1 {int(NOW)} not-now 8 0,1,2"
-    )
+    write_jobs(tmp_path, f"machine machine.toml {TREE.nodes}", waiting(1, "isolated", "not-now", 8, "0-2"))
     found = status(dataclasses.replace(look, state=plugin_state.read(tmp_path)))
     shown = io.StringIO()
     rich.console.Console(file=shown, width=200).print(slurm_status._shown(found))

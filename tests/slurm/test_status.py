@@ -138,7 +138,7 @@ def test_a_refusal_is_reported_and_ends_when_the_jobs_named_have_ended(quiet: Si
         quiet.cluster.submit("-p", "pbatch", "-N3", "--hold", f"--job-name={HOSTILE}", f"--comment={HOSTILE}")
     )
     for job in (third, outside):
-        quiet.written(f"waiting {job} ")
+        quiet.written(f'"job":{job},')
 
     found = quiet.status()
     assert found["liveness"]["active"] and not found["liveness"]["stale"] and found["problems"] == []
@@ -183,10 +183,9 @@ def check_running(site: Site, found: dict[str, Any], levels: dict[str, int]) -> 
 def check_explanations(
     site: Site, first: str, second: str, third: str, outside: str, task: str, held: str
 ) -> None:
-    conf = site.cluster.directory / "topolane.conf"
     for job, parts in {
         first: (
-            f"Its policy is isolated ({conf} line 3).",
+            "Its policy is isolated (topolane.conf line 3).",
             "(T2): it may use the uplinks of",
             "No other job may",
         ),

@@ -45,17 +45,14 @@ class Watched(Site):
         job = self.cluster.submit(*words, script="sleep 600")
         until(lambda: "waits for isolated nodes" in self.comment(job), f"a reason for {words}")
         assert self.cluster.run("squeue", "-h", "-o", "%t", "-j", job).strip() == "PD"
-        until(
-            lambda: [job] == [int(row[0]) for row in self.published("waiting") if row[0] == str(job)],
-            "its row",
-        )
+        until(lambda: job in self.published().waiting, "its record")
         said = self.command("explain", job).stdout
         assert "is to be isolated, and the engine cannot answer" in said, said
         return job
 
-    def use(self, job: int) -> list[str]:
+    def use(self, job: int) -> tuple[str, str] | None:
         """The policy of a running job and its use of links, as the plugin says."""
-        return next((row[1:3] for row in self.published("running") if row[0] == str(job)), [])
+        return self.uses().get(job)
 
     def status(self, code: int) -> str:
         done = self.command("status")
@@ -94,7 +91,7 @@ def test_the_engine_fails(quiet: Watched) -> None:
     library, control = faulty_engine(quiet)
     quiet.configure(RULES, Engine=library, **MAY)
     good = quiet.start("-p", "pwait", "-N", 2)
-    assert quiet.use(good) == ["isolated", "isolated"] and quiet.comment(good) == ""
+    assert quiet.use(good) == ("isolated", "isolated") and quiet.comment(good) == ""
     first_line = quiet.status(0).splitlines()[0]
     assert first_line.startswith("topology/topolane: active, loaded")
     conf = quiet.cluster.directory / "topolane.conf"
@@ -104,7 +101,7 @@ def test_the_engine_fails(quiet: Watched) -> None:
     placed = quiet.start("-p", "pbatch", "-N", 7)
     alone = quiet.start("-p", "pwait", "-N", 1)
     held = [quiet.held("-p", "pwait", "-N", 7), quiet.held(*ASKED, "-N", 2)]
-    assert quiet.use(placed) == ["stock", "shared"]
+    assert quiet.use(placed) == ("stock", "shared")
     reason = "the engine failed"
     expected = f"topolane: not isolated: stock Slurm chose the nodes, because {reason}"
     assert quiet.comment(placed) == expected
@@ -120,10 +117,10 @@ def test_the_engine_fails(quiet: Watched) -> None:
     control.write_text("")
     for job in held:
         until(lambda job=job: bool(quiet.nodes(job)), "the start of a job that waited for the engine")
-        assert quiet.use(job) == ["isolated", "isolated"] and quiet.comment(job) == ""
+        assert quiet.use(job) == ("isolated", "isolated") and quiet.comment(job) == ""
     quiet.restart()
-    until(lambda: quiet.use(held[0]) == ["isolated", "isolated"], "what runs after the restart")
-    assert quiet.use(placed) == ["stock", "shared"]
+    until(lambda: quiet.use(held[0]) == ("isolated", "isolated"), "what runs after the restart")
+    assert quiet.use(placed) == ("stock", "shared")
     assert quiet.status(0).startswith("topology/topolane: active, loaded")
 
 
@@ -139,7 +136,7 @@ def test_the_plugin_is_not_active(quiet: Watched, what: str) -> None:
     assert "because the plugin is not active" in quiet.comment(held[0])
     assert "stock Slurm chose the nodes, because the plugin is not active" in quiet.comment(placed)
     assert quiet.status(1).startswith("topology/topolane: not active")
-    done, why = quiet.command("plan", "--room-for", held[0]), " ".join(quiet.published("why")[0])
+    done, why = quiet.command("plan", "--room-for", held[0]), quiet.published().why or ""
     assert done.returncode == 2 and why in done.stderr and ("'Colour'" in why) == (what == "rule"), done
     rows = {row["job"]: row for row in json.loads(quiet.command("status", "--json").stdout)["running"]}
     assert (rows[str(placed)]["policy"], rows[str(placed)]["link_use"]) == ("stock", "shared")
@@ -147,8 +144,8 @@ def test_the_plugin_is_not_active(quiet: Watched, what: str) -> None:
     quiet.configure(RULES, **MAY)
     for job in held:
         until(lambda job=job: bool(quiet.nodes(job)), "the start of a job that waited")
-        assert quiet.use(job) == ["isolated", "isolated"] and quiet.comment(job) == ""
-    assert quiet.use(placed) == ["stock", "shared"] and quiet.use(alone) == ["isolated", "isolated"]
+        assert quiet.use(job) == ("isolated", "isolated") and quiet.comment(job) == ""
+    assert quiet.use(placed) == ("stock", "shared") and quiet.use(alone) == ("isolated", "isolated")
 
 
 def test_a_job_that_may_share_cores_is_not_isolated(quiet: Watched) -> None:
@@ -157,7 +154,7 @@ def test_a_job_that_may_share_cores_is_not_isolated(quiet: Watched) -> None:
     placed = quiet.start("-p", "pforce", "-N", 2)
     held = quiet.held("-p", "pforce", "--topolane=isolated", "-N", 2)
     assert "because the job may share cores with other jobs" in quiet.comment(held)
-    assert quiet.use(placed) == ["stock", "shared"]
+    assert quiet.use(placed) == ("stock", "shared")
 
 
 def test_a_job_that_asked_itself_gets_no_nodes_that_the_machine_file_does_not_name(quiet: Watched) -> None:
@@ -171,7 +168,7 @@ def test_a_job_that_asked_itself_gets_no_nodes_that_the_machine_file_does_not_na
     quiet.configure(RULES, half.replace("cables = [1, 1, 2]", "cables = [1, 1, 1]"), **MAY)
     first = quiet.start("-p", "pbatch", "-N", 10)
     second = quiet.start("-p", "pbatch", "-N", 10)
-    assert quiet.use(first) == ["isolated", "isolated"] and quiet.use(second) == ["stock", "shared"]
+    assert quiet.use(first) == ("isolated", "isolated") and quiet.use(second) == ("stock", "shared")
     waiting = quiet.cluster.submit(*ASKED, "-N", 3, script="sleep 600")
     assert quiet.waits(waiting)
     third = quiet.start("-p", "pstock", "-N", 1)

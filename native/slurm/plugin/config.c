@@ -279,7 +279,8 @@ const Rule *config_rule(const Config *config, const char *partition, const char 
 
 Terms config_terms(const Config *config, const Rule *rule, const Option *option)
 {
-    Terms terms = {.policy = rule->policy, .min_bandwidth = rule->min_bandwidth, .shares_links = rule->outside_shares};
+    Terms terms = {.policy = rule->policy, .rule = rule->line, .min_bandwidth = rule->min_bandwidth,
+                   .shares_links = rule->outside_shares};
     terms.waits = rule->waits && rule->policy->isolates;
     if (!option)
         return terms;
@@ -287,6 +288,7 @@ Terms config_terms(const Config *config, const Rule *rule, const Option *option)
     if (option->policy && option->policy != rule->policy) {
         if (!config->is_read || names(may, option->policy->name)) {
             terms.policy = option->policy;
+            terms.rule = RULE_OPTION;
             terms.min_bandwidth = 1;
             terms.waits = false;
         } else

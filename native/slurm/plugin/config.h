@@ -9,7 +9,7 @@
 
 /* A rule. The first rule that matches a job applies. */
 typedef struct {
-    int line;
+    int line;         /* of the file; 0 for the rule of jobs that no line fits */
     char *partitions; /* names with commas, or NULL for any */
     char *qos;
     char *accounts;
@@ -46,9 +46,13 @@ void config_print(FILE *to, const Config *config);
 /* The rule for a job: the first that matches, otherwise the stock rule. Never NULL. */
 const Rule *config_rule(const Config *config, const char *partition, const char *qos, const char *account);
 
+/* What gave a job its policy, if no line of topolane.conf did. */
+enum { RULE_OTHERWISE = 0, RULE_OPTION = -1, RULE_STOCK = -2 };
+
 /* The terms that apply to a job. */
 typedef struct {
     const Policy_Kind *policy;
+    int rule; /* what gave it: a line of topolane.conf, or one of RULE_... */
     double min_bandwidth;
     bool shares_links; /* if it is not isolated: whether it may share links with jobs that are */
     bool waits;        /* the job is isolated and waits while the engine cannot answer, because it asked for isolation or

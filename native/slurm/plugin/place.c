@@ -62,6 +62,7 @@ static void write_down_wait(const job_record_t *job, const Terms *terms, uint32_
     if (job->job_id && publish_is_due(job->job_id, now))
         publish_refused((Refused){.job = job->job_id,
                                   .policy = terms->policy->name,
+                                  .rule = terms->rule,
                                   .min_bandwidth = terms->min_bandwidth,
                                   .refused = now,
                                   .kind = "no-engine",
@@ -288,6 +289,7 @@ static void write_down(const Call *call)
     if (candidates)
         publish_refused((Refused){.job = job,
                                   .policy = call->question.terms.policy->name,
+                                  .rule = call->question.terms.rule,
                                   .min_bandwidth = call->question.terms.min_bandwidth,
                                   .refused = now,
                                   .kind = call->kind ? call->kind : "no-area",

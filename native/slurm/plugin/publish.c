@@ -84,23 +84,6 @@ static void write_counters(void)
     free(text);
 }
 
-/* Prints the set bits in the form `0-3,8`; `-` for none. */
-static void print_bits(FILE *to, const uint64_t *bits, size_t words)
-{
-    size_t end = words * 64, printed = 0;
-    for (size_t bit = 0; bit < end; bit++) {
-        if (!(bits[bit / 64] >> bit % 64 & 1))
-            continue;
-        size_t last = bit;
-        while (last + 1 < end && bits[(last + 1) / 64] >> (last + 1) % 64 & 1)
-            last++;
-        fprintf(to, last > bit ? "%s%zu-%zu" : "%s%zu", printed++ ? "," : "", bit, last);
-        bit = last;
-    }
-    if (!printed)
-        fputc('-', to);
-}
-
 static void write_jobs(const Board *copy)
 {
     char *text = NULL;
@@ -108,22 +91,14 @@ static void write_jobs(const Board *copy)
     FILE *to = open_memstream(&text, &length);
     if (!to)
         return;
-    fprintf(to, "topolane-jobs 1 %" PRId64 "\n%s", (int64_t)time(NULL), about ? about : "");
+    fprintf(to, "topolane-jobs 2 %" PRId64 "\n%s", (int64_t)time(NULL), about ? about : "");
     fprintf(to, "out %zu\n", copy->links_out);
-    for (size_t index = 0; index < copy->count; index++) {
-        const Published_Job *job = &copy->jobs[index];
-        fprintf(to, "running %" PRIu64 " %s %s %g\n", job->job, job->policy, job->link_use, job->bandwidth_share);
-    }
+    for (size_t index = 0; index < copy->count; index++)
+        record_running(to, &copy->jobs[index]);
     const Waiting *waiting = &copy->waiting;
-    for (size_t index = 0; waiting->candidates && index < WAITING_MOST; index++) {
-        const Refused *refused = &waiting->list[index];
-        if (!refused->job)
-            continue;
-        fprintf(to, "waiting %" PRIu32 " %s %g %" PRId64 " %s %" PRIu32 " ", refused->job, refused->policy,
-                refused->min_bandwidth, (int64_t)refused->refused, refused->kind, refused->wanted);
-        print_bits(to, &waiting->candidates[index * waiting->words], waiting->words);
-        fputc('\n', to);
-    }
+    for (size_t index = 0; waiting->candidates && index < WAITING_MOST; index++)
+        if (waiting->list[index].job)
+            record_refused(to, &waiting->list[index], &waiting->candidates[index * waiting->words], waiting->words);
     if (!fclose(to))
         replace("topolane_jobs", text, length, NULL);
     free(text);

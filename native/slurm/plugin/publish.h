@@ -1,18 +1,11 @@
-/* Publishes facts about jobs for people: policies, refusals and counters. A separate thread writes the files a second
+/* Publishes facts about jobs for people: decisions, refusals and counters. A separate thread writes the files a second
  * after a change, so slurmctld never waits for a disk. The thread also checks for links out of service (links_out.h).
  * docs/reference/slurm-plugin.md describes the files. Knows neither Slurm nor the engine. */
 #ifndef TOPOLANE_PUBLISH_H
 #define TOPOLANE_PUBLISH_H
 
+#include "record.h"
 #include "report.h"
-#include "waiting.h"
-
-typedef struct {
-    uint64_t job;
-    const char *policy;
-    const char *link_use; /* isolated, shared or none */
-    double bandwidth_share;
-} Published_Job;
 
 /* Starts publishing in a directory, for a machine of `nodes` nodes (0: no machine). `about` has lines about the machine
  * and what was assumed, or why the plugin is not active. Nothing is written before the first publish_called. */

@@ -143,8 +143,8 @@ static uint32_t link_use_of(const Terms *terms)
 void running_may_start(const job_record_t *job, const Terms *terms)
 {
     const Owned *owned = owners_find(&driver.owners, job->job_id);
-    publish_running((Published_Job){job->job_id, terms->policy->name, driver_link_use(link_use_of(terms)),
-                                    owned ? owned->bandwidth_share : 1});
+    publish_running((Published_Job){job->job_id, terms->policy->name, terms->rule,
+                                    driver_link_use(link_use_of(terms)), owned ? owned->bandwidth_share : 1});
 }
 
 /* Whether the job has its nodes to itself. */
@@ -197,8 +197,10 @@ static void set_paused(uint32_t slot, const job_record_t *job)
 static Terms terms_of(const job_record_t *job)
 {
     Terms terms = driver_terms(job);
-    if (terms.policy->isolates && note_is_stock(job))
+    if (terms.policy->isolates && note_is_stock(job)) {
         terms.policy = driver.config.otherwise.policy;
+        terms.rule = RULE_STOCK;
+    }
     return terms;
 }
 
@@ -231,7 +233,8 @@ static uint32_t see(const job_record_t *job)
         holder.bandwidth_share = owned->bandwidth_share;
         lacks_links = lacks_links || !owned->in_file;
     }
-    publish_running((Published_Job){job->job_id, holder.policy, driver_link_use(link_use), holder.bandwidth_share});
+    publish_running((Published_Job){job->job_id, holder.policy, terms.rule, driver_link_use(link_use),
+                                    holder.bandwidth_share});
     slot = holders_put(holders, holder);
     if (slot == NO_SLOT || !make_room()) {
         say(SAY_STATE, "no memory for job %u", job->job_id);

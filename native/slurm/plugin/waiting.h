@@ -12,6 +12,7 @@ enum { WAITING_MOST = 512, WAITING_SECONDS = 5 };
 typedef struct {
     uint32_t job; /* 0: unused */
     const char *policy;
+    int rule; /* see Terms */
     double min_bandwidth;
     time_t refused;
     const char *kind; /* the engine's name for the kind, or "no-area" */

@@ -16,13 +16,6 @@ from topolane.cluster.links import LISTED, Links, Words, in_the_way, jobs_named,
 from topolane.cluster.view import Refused, Running, View, Waiting
 from topolane.units import clock, plural
 
-REFUSALS = {
-    "not-now": "does not fit now",
-    "never": "never fits, even on the empty machine",
-    "would-share-links": "would share links",
-    "cannot-isolate": "never has links of its own, even on the empty machine",
-}
-"""What the kinds of refusals mean, said of the job."""
 FOR_EVER = ("never", "cannot-isolate")
 """Kinds of refusals that no end of another job changes."""
 MOST_SECONDS = 2.0

@@ -70,6 +70,10 @@ class Refused:
     """When."""
     min_bandwidth: float = 1.0
     """The least share of full bandwidth that it accepts on links of its own."""
+    why: str = ""
+    """The engine's numbers."""
+    in_the_way: tuple[str, ...] = ()
+    """`r0: default/a, default/b`: a group of nodes, and the jobs that hold what is missing there."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

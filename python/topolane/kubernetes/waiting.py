@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 
-from topolane.cluster.explain import REFUSALS
+from topolane.cluster.decided import REFUSALS
 from topolane.kubernetes.inspection import PodGroup
 
 UNABLE = "the engine cannot answer"

@@ -7,12 +7,13 @@ from collections import Counter
 
 from topolane import sources
 from topolane._engine import InputError, Machine
+from topolane.cluster.decided import STOCK
 from topolane.cluster.view import View, Waiting
 from topolane.serve.source import Series, look_of
 from topolane.slurm.explain import explain
 from topolane.slurm.fabric import slurm_tree, with_resources_of
 from topolane.slurm.inspection import TYPE, InspectionSettings, SlurmInspection, inspect
-from topolane.slurm.view import STOCK, partitions_of, policy_of, view
+from topolane.slurm.view import partitions_of, policy_of, view
 
 AS_STOCK = "slurm-tree"
 """The policy of a question if the plugin places no jobs."""
@@ -103,6 +104,6 @@ def _sum_of(look: SlurmInspection) -> int | None:
 
 
 def _commonest(look: SlurmInspection) -> str:
-    policies = Counter(policy_of(look, job) for job in look.jobs.values())
+    policies = Counter(policy_of(look, job)[0] for job in look.jobs.values())
     named = [(count, name) for name, count in policies.items() if name not in (None, STOCK)]
     return str(max(named)[1]) if named else AS_STOCK

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 from topolane._engine import InputError
 from topolane.cluster import explain as common
+from topolane.cluster.decided import NO_ENGINE, REFUSALS
 from topolane.cluster.explain import FOR_EVER, LONGEST_HOSTS, Explanation, InTheWay, until_then
-from topolane.cluster.view import View
+from topolane.cluster.view import Refused, View
 from topolane.slurm.inspection import SlurmInspection
 from topolane.slurm.job_numbers import JobNumber
-from topolane.slurm.plugin_state import NO_ENGINE, PluginRefusal
 from topolane.slurm.records import SlurmJob
 from topolane.slurm.refusals import WORDS, way_of
 from topolane.slurm.status import liveness
 from topolane.slurm.view import view
-from topolane.slurm.wait_reasons import REFUSALS, SLURM, wait_reason
+from topolane.slurm.wait_reasons import SLURM, wait_reason
 from topolane.units import clock, duration, plural
 
 
@@ -57,8 +57,8 @@ def _waiting(look: SlurmInspection, seen: View, task: SlurmJob, said: list[str])
     way, more = None, list[str]()
     if wait.refused is not None:
         if look.machine is not None and wait.refused.kind != NO_ENGINE:
-            way = way_of(look, seen, task, job, wait.refused)
-        more += _refused(now, wait.refused, way)
+            way = way_of(look, seen, task, job, wait)
+        more += _refused(now, job.policy, wait.refused, len(wait.offered), way)
     elif look.state is not None and look.state.jobs is not None:
         too_few = ": Slurm itself finds too few free nodes" if job.reason == "Resources" else ""
         more.append(f"The plugin has not refused it{too_few}.")
@@ -76,30 +76,30 @@ def _health(look: SlurmInspection) -> list[str]:
     return [] if why is None else [why]
 
 
-def _refused(now: float, refused: PluginRefusal, way: InTheWay | None) -> Iterator[str]:
+def _refused(
+    now: float, policy: str | None, refused: Refused, offered: int, way: InTheWay | None
+) -> Iterator[str]:
     """What the plugin refused, and what stands in the way."""
     asked = plural(refused.wanted, "node")
     if refused.min_bandwidth < 1:
         asked += f" with {refused.min_bandwidth:g} of full bandwidth or more"
-    yield (
-        f"The plugin refused it last at {clock(refused.time, now)}: it asks for {asked} under {refused.policy} and "
-        f"{REFUSALS[refused.kind]}."
-    )
+    when = "" if refused.time is None else f" last at {clock(refused.time, now)}"
+    yield f"The plugin refused it{when}: it asks for {asked} under {policy} and {REFUSALS[refused.kind]}."
     if refused.kind in FOR_EVER:
         yield "Change the job or its policy, or cancel it."
         return
     if refused.kind == NO_ENGINE:
         yield "It starts when the engine answers again: the log of slurmctld says why it does not."
         return
-    count = plural(len(refused.candidates), "node")
+    count = plural(offered, "node")
     if way is None:
         yield f"Slurm offered {count}."
         return
-    named = f", {way.candidates}" if refused.candidates and len(way.candidates) <= LONGEST_HOSTS else ""
+    named = f", {way.candidates}" if offered and len(way.candidates) <= LONGEST_HOSTS else ""
     idle = f"{way.idle_count} of them {'is' if way.idle_count == 1 else 'are'} idle now"
     yield f"Slurm offered {count}{named}; {idle}{f': {way.where}' if way.where else ''}."
     if way.has_place:
-        yield f"By now {refused.policy} has a place for it: it starts when Slurm asks again and no job goes before it."
+        yield f"By now {policy} has a place for it: it starts when Slurm asks again and no job goes before it."
         return
     yield from way.obstacles
     yield from until_then(way.must_end, now, WORDS)

@@ -10,9 +10,11 @@ from functools import cached_property
 from pathlib import Path
 
 from topolane import texts
-from topolane._engine import InputError, Machine, isolating_policies
+from topolane._engine import InputError, Machine
 from topolane.cluster.allocation import Allocation
 from topolane.cluster.clients.scontrol import configuration
+from topolane.cluster.decided import STOCK, Decided
+from topolane.cluster.view import SHARED, UNKNOWN
 from topolane.slurm import conf_file, links_out, plugin_machine, plugin_state
 from topolane.slurm.client import SlurmError, connect
 from topolane.slurm.links_out import LinksOut
@@ -116,15 +118,21 @@ class SlurmInspection:
         usable = {name for name, node in snapshot.nodes.items() if node.usable}
         return frozenset(node for node in range(machine.nodes) if machine.node_name(node) not in usable)
 
-    def link_use(self, number: int) -> str:
-        """`isolated`, `shared` or `none`: as the plugin says or, if the job has started since then, as its configuration says."""
-        running = self.state.jobs.running if self.state and self.state.jobs else {}
-        if number in running:
-            return running[number].link_use
-        if self.jobs[number].is_stock:
-            return "shared"
-        found = self.conf.policy(self.jobs[number]) if self.conf else None
-        return "isolated" if found and found[0] in isolating_policies() else "shared"
+    def decided(self, job: SlurmJob) -> Decided | None:
+        """What the plugin published about a job; None if it has not decided, or has not written it yet."""
+        jobs, number = self.state.jobs if self.state else None, number_of(job)
+        found = None
+        if jobs and (job.holds_nodes or job.waits):
+            found = (jobs.running if job.holds_nodes else jobs.waiting).get(number)
+        if found is None and job.holds_nodes and job.is_stock:
+            return Decided(STOCK, "the engine could not answer when it started: its SystemComment says why")
+        return found
+
+    @property
+    def default_link_use(self) -> str:
+        """How a job uses links of which the plugin has said nothing: it may be isolated if the plugin decides."""
+        jobs = self.state.jobs if self.state else None
+        return UNKNOWN if jobs is not None and jobs.why is None else SHARED
 
 
 def inspect(settings: InspectionSettings) -> SlurmInspection:

@@ -10,6 +10,7 @@ from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from topolane._engine import InputError
+from topolane.cluster.decided import REFUSALS
 from topolane.cluster.families import Families
 from topolane.cluster.links import Links
 from topolane.cluster.metrics import registry_of
@@ -17,7 +18,7 @@ from topolane.cluster.status import node_counts, sharing
 from topolane.cluster.view import View
 from topolane.slurm.inspection import SlurmInspection
 from topolane.slurm.links_out import LinksOut
-from topolane.slurm.plugin_state import ENDS, KINDS, Counters
+from topolane.slurm.plugin_state import ENDS, Counters
 from topolane.slurm.room import room_of
 from topolane.slurm.status import liveness
 from topolane.slurm.view import view
@@ -110,7 +111,7 @@ def _of_jobs(seen: View) -> Iterator[Metric]:
     counted = Counter(("running", job.policy or "unknown") for job in seen.running)
     counted.update(("waiting", job.policy or "unknown") for job in seen.waiting)
     refused: Counter[str] = Counter()
-    waited: dict[str, float] = dict.fromkeys(KINDS, 0.0)
+    waited: dict[str, float] = dict.fromkeys(REFUSALS, 0.0)
     for job in seen.waiting:
         if job.refused is not None:
             kind = job.refused.kind
@@ -120,7 +121,7 @@ def _of_jobs(seen: View) -> Iterator[Metric]:
     for (state, policy), count in sorted(counted.items()):
         by_state.add_metric([state, policy], count)
     yield by_state
-    kinds = {kind: float(refused[kind]) for kind in KINDS}
+    kinds = {kind: float(refused[kind]) for kind in REFUSALS}
     yield OURS.gauges(
         "refused_jobs", "Waiting jobs that the plugin refused last, by kind of refusal", "kind", kinds
     )

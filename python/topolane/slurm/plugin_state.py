@@ -7,16 +7,18 @@ use.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from topolane import parsing, texts
+from topolane import parsing, texts, untrusted
 from topolane._engine import InputError, Machine
+from topolane.cluster import decided
 from topolane.cluster.allocation import Allocation
+from topolane.cluster.decided import Decided
 from topolane.slurm.plugin_conf import PluginConf, PolicyRule
 
 COUNTERS, JOBS, LINKS = "topolane_counters", "topolane_jobs", "topolane_links"
@@ -34,11 +36,9 @@ SUM_OF_NOTHING = 14695981039346656037
 LONGEST_WORD = 64
 LONGEST_SENTENCE = 1000
 
-LINK_USES = ("isolated", "shared", "none")
-NO_ENGINE = "no-engine"
-"""The kind of refusal of a job that must be isolated and waits because the engine cannot answer."""
-KINDS = ("not-now", "never", "would-share-links", "cannot-isolate", "no-area", NO_ENGINE)
-"""Kinds of refusals."""
+RUNNING = ("job", "policy", "link_use", "share")
+WAITING = ("job", "policy", "share", "time", "kind", "wanted", "offered")
+"""The words of a job's line in files of version 1, which earlier releases wrote."""
 
 CHECKSUMS = {"conf-checksum": "conf", "engine-checksum": "engine", "plugin-checksum": "plugin"}
 """Lines with checksums, and their files: topolane.conf, the engine, the plugin itself."""
@@ -158,33 +158,6 @@ class Counters:
 
 
 @dataclasses.dataclass(frozen=True)
-class PluginRunning:
-    """A job that holds nodes, from the plugin's view."""
-
-    policy: str
-    link_use: str
-    """`isolated`, `shared` or `none`."""
-    bandwidth_share: float
-
-
-@dataclasses.dataclass(frozen=True)
-class PluginRefusal:
-    """A waiting job whose last answer from the plugin was a refusal."""
-
-    policy: str
-    min_bandwidth: float
-    """The minimum share of full bandwidth that the job accepts."""
-    time: float
-    """The time of the last refusal, in seconds since 1970."""
-    kind: str
-    """One of `KINDS`."""
-    wanted: int
-    """The number of nodes that it wants."""
-    candidates: tuple[int, ...]
-    """The nodes of the machine that Slurm offered."""
-
-
-@dataclasses.dataclass(frozen=True)
 class PluginJobs:
     """The jobs from the plugin's view, by Slurm's numbers. An array's waiting tasks have the number of the
     array.
@@ -200,8 +173,10 @@ class PluginJobs:
     """The number of nodes of the machine."""
     assumed: tuple[str, ...]
     """Sentences on what was assumed about the machine."""
-    running: dict[int, PluginRunning]
-    waiting: dict[int, PluginRefusal]
+    running: dict[int, Decided]
+    """The jobs that hold nodes."""
+    waiting: dict[int, Decided]
+    """The jobs whose last answer was a refusal."""
     machine_sum: int | None = None
     """The checksum of the machine file; None if the file does not say."""
     links_out: int | None = None
@@ -212,6 +187,8 @@ class PluginJobs:
     """zlib's crc32 of the files that slurmctld uses; see `CHECKSUMS`."""
     conf: PluginConf | None = None
     """What the plugin read in topolane.conf; None if the file does not say."""
+    problems: tuple[str, ...] = ()
+    """Sentences on records that are not used."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -258,6 +235,7 @@ def read(directory: str | Path) -> PluginState:
     jobs = taken(JOBS, MOST_JOBS, parse_jobs)
     # Without policies that give links, this file does not exist.
     links = taken(LINKS, MOST_LINKS, parse_links, optional=True)
+    problems += jobs.problems if jobs else ()
     return PluginState(folder, counters, jobs, links, tuple(problems))
 
 
@@ -284,15 +262,16 @@ def parse_jobs(text: str, source: str) -> PluginJobs:
     """The jobs in the text of a file. Raises InputError."""
     rows = _lines(text)
     line, head = next(rows, (1, []))
-    if head[:2] != ["topolane-jobs", "1"] or len(head) < 3:
-        raise _bad(source, line, " ".join(head), "`topolane-jobs 1` and a time")
+    if head[:1] != ["topolane-jobs"] or head[1:2] not in (["1"], ["2"]) or len(head) < 3:
+        raise _bad(source, line, " ".join(head), "`topolane-jobs 2` and a time")
     time = float(_whole(head[2], source, line))
     why, machine, nodes, machine_sum, links_out, host = None, None, 0, None, None, None
     call_time, engine, rules = None, None, list[PolicyRule]()
     checksums: dict[str, int] = {}
     assumed: list[str] = []
-    running: dict[int, PluginRunning] = {}
-    waiting: dict[int, PluginRefusal] = {}
+    running: dict[int, Decided] = {}
+    waiting: dict[int, Decided] = {}
+    wrong: list[str] = []
     for line, words in rows:
         kind, rest = words[0], " ".join(words[1:])
         if kind == "why":
@@ -318,71 +297,52 @@ def parse_jobs(text: str, source: str) -> PluginJobs:
             rules.append(_rule(words, source, line))
         elif kind == "out":
             links_out = _whole(rest, source, line)
-        elif kind == "running":
-            job, row = _running(words, source, line)
-            running[job] = row
-        elif kind == "waiting":
-            job, refused = _waiting(words, source, line, nodes)
-            waiting[job] = refused
+        elif kind.startswith("{") or kind in ("running", "waiting"):
+            try:
+                said = _record(words)
+                job = untrusted.whole(said.get("job"), "job", 0, MOST_NUMBER)
+                row = decided.of(said, nodes)
+            except ValueError as error:
+                wrong.append(f"line {line} ({error})")
+            else:
+                (waiting if row.refused else running)[job] = row
         elif not WORD.fullmatch(kind):
-            raise _bad(source, line, kind, "`running`, `waiting`, `machine`, `out`, `assumed` or `why`")
+            raise _bad(source, line, kind, "a record, `machine`, `out`, `assumed` or `why`")
+    problems: list[str] = []
+    untrusted.add(problems, f"{source}: a job's record cannot be read and does not count", wrong)
     return PluginJobs(
         *(time, why, machine, nodes, tuple(assumed), running, waiting),
         *(machine_sum, links_out, host, checksums),
         None if call_time is None else PluginConf(tuple(rules), call_time, engine),
+        tuple(problems),
     )
 
 
 def _rule(words: list[str], source: str, line: int) -> PolicyRule:
-    if len(words) < 4:
+    if len(words) < 4 or not WORD.fullmatch(words[2]):
         raise _bad(source, line, " ".join(words), "`rule LINE POLICY SHARE KEY=NAMES`")
     names = {
         key: frozenset(value.lower().split(","))
         for key, _, value in (word.partition("=") for word in words[4:])
     }
     return PolicyRule(
-        *(_whole(words[1], source, line), _word(words[2], source, line), _share(words[3], source, line)),
+        *(_whole(words[1], source, line), words[2], _share(words[3], source, line)),
         *(names.get(key) for key in ("Partition", "QOS", "Account")),
     )
 
 
-def _running(words: list[str], source: str, line: int) -> tuple[int, PluginRunning]:
-    if len(words) < 5:
-        raise _bad(source, line, " ".join(words), "`running JOB POLICY LINK_USE SHARE`")
-    policy, use = _word(words[2], source, line), words[3]
-    if use not in LINK_USES:
-        raise _bad(source, line, use, f"one of {', '.join(LINK_USES)}")
-    return _whole(words[1], source, line), PluginRunning(policy, use, _share(words[4], source, line))
-
-
-def _waiting(words: list[str], source: str, line: int, nodes: int) -> tuple[int, PluginRefusal]:
-    if len(words) < 8:
-        raise _bad(source, line, " ".join(words), "`waiting JOB POLICY SHARE TIME KIND WANTED CANDIDATES`")
-    if words[5] not in KINDS:
-        raise _bad(source, line, words[5], f"one of {', '.join(KINDS)}")
-    return _whole(words[1], source, line), PluginRefusal(
-        _word(words[2], source, line),
-        _share(words[3], source, line),
-        float(_whole(words[4], source, line)),
-        words[5],
-        _whole(words[6], source, line, MOST_NODES),
-        () if words[7] == "-" else tuple(_ranges(words[7], source, line, nodes)),
-    )
-
-
-def _ranges(text: str, source: str, line: int, nodes: int) -> Iterator[int]:
-    """The numbers in `0-3,8-11`, ascending. Raises InputError for a number that is not below the number of
-    nodes.
-    """
-    least = 0
-    for part in text.split(","):
-        first, _, last = part.partition("-")
-        low = _whole(first, source, line)
-        high = _whole(last, source, line) if last or part.endswith("-") else low
-        if not least <= low <= high < nodes:
-            raise _bad(source, line, part, f"ascending numbers of the {nodes} nodes")
-        yield from range(low, high + 1)
-        least = high + 1
+def _record(words: list[str]) -> Mapping[str, Any]:
+    """The record in a job's line, with the keys of docs/reference/outputs.md. Raises ValueError."""
+    if words[0] not in ("running", "waiting"):
+        return untrusted.table(" ".join(words), MOST_JOBS)
+    keys = RUNNING if words[0] == "running" else WAITING
+    said: dict[str, Any] = dict(zip(keys, words[1:]))
+    for key in {"job", "share", "time", "wanted"} & said.keys():
+        with contextlib.suppress(ValueError):  # what is no number is refused later
+            said[key] = float(said[key]) if key == "share" else int(said[key][:LONGEST_WORD])
+    if words[0] == "waiting":
+        said |= {"refusal": dict(said), "offered": str(said.get("offered", "")).removeprefix("-")}
+    return said
 
 
 def parse_links(text: str, source: str) -> OwnedLinks:
@@ -449,20 +409,11 @@ def _hexadecimal(word: str, digits: int, source: str, line: int) -> int:
     return int(word, 16)
 
 
-def _word(word: str, source: str, line: int) -> str:
-    if not WORD.fullmatch(word):
-        raise _bad(source, line, word, "the name of a policy")
-    return word
-
-
 def _share(word: str, source: str, line: int) -> float:
     try:
-        share = float(word) if len(word) <= LONGEST_WORD else math.nan
-    except ValueError:
-        share = math.nan
-    if not 0 < share <= 1:
-        raise _bad(source, line, word, "a share of full bandwidth, above 0 and up to 1")
-    return share
+        return untrusted.share(float(word[:LONGEST_WORD]), "share")
+    except ValueError as error:
+        raise InputError(f"{source} line {line}: {error}") from error
 
 
 def _bad(source: str, line: int, found: str, wanted: str) -> InputError:

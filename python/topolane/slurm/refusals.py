@@ -10,9 +10,8 @@ from topolane.cluster.hypothetical import NodeSlots
 from topolane.cluster.links import LISTED, Words, jobs_named
 from topolane.cluster.view import ISOLATED, View, Waiting
 from topolane.slurm.inspection import SlurmInspection, names_in, on_machine
-from topolane.slurm.plugin_state import PluginRefusal
 from topolane.slurm.records import SlurmJob
-from topolane.slurm.wait_reasons import idle_of
+from topolane.slurm.wait_reasons import JobWaitReason, idle_of
 from topolane.units import plural
 
 MOST_GROUPS = 12
@@ -20,17 +19,17 @@ WORDS = Words()
 
 
 def way_of(
-    look: SlurmInspection, view: View, job: SlurmJob, waiting: Waiting, refused: PluginRefusal
+    look: SlurmInspection, view: View, job: SlurmJob, waiting: Waiting, wait: JobWaitReason
 ) -> InTheWay:
     """What keeps a refused job from a place, at this moment. The machine is known."""
     machine = look.machine
     assert machine is not None
-    idle = idle_of(look, refused)
-    why = Why(machine, view, waiting, _slots(look, view, machine, job, refused), WORDS)
-    is_stock = refused.kind == "no-area"
+    idle = idle_of(look, wait.offered)
+    why = Why(machine, view, waiting, _slots(look, view, machine, job, wait.offered), WORDS)
+    is_stock = wait.refused is not None and wait.refused.kind == "no-area"
     answer = None if is_stock else why.ask()
     return InTheWay(
-        machine.hostlist(refused.candidates),
+        machine.hostlist(wait.offered),
         machine.hostlist(idle),
         len(idle),
         where(machine, idle),
@@ -41,12 +40,12 @@ def way_of(
 
 
 def _slots(
-    look: SlurmInspection, view: View, machine: Machine, job: SlurmJob, refused: PluginRefusal
+    look: SlurmInspection, view: View, machine: Machine, job: SlurmJob, nodes: Collection[int]
 ) -> Callable[[Collection[int]], NodeSlots]:
     """The nodes that a job may use once some jobs have ended: what Slurm offered, and what it may offer once the jobs there have
     ended. Slurm knows which nodes have room for a job that shares them.
     """
-    offered = frozenset(refused.candidates)
+    offered = frozenset(nodes)
     may_use = offered | (_others(look, machine, job) & view.busy) if job.exclusive else offered
 
     def slots(gone: Collection[int]) -> NodeSlots:

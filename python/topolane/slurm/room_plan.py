@@ -19,8 +19,7 @@ from topolane.cluster.room_files import NoPlanError
 from topolane.cluster.view import NONE, View
 from topolane.slurm.candidates import HostLists, could_use
 from topolane.slurm.explain import tasks_named
-from topolane.slurm.inspection import SlurmInspection, number_of
-from topolane.slurm.plugin_state import PluginRefusal
+from topolane.slurm.inspection import SlurmInspection
 from topolane.slurm.records import SlurmJob, Snapshot
 from topolane.slurm.requeueing import HOUR, ProtectedJobs, Requeued, check_numbers, cost_of, snapshot_of
 from topolane.slurm.status import liveness
@@ -118,7 +117,7 @@ class RoomQuestion:
     @classmethod
     def of(cls, look: SlurmInspection, job: SlurmJob) -> RoomQuestion:
         """Raises InputError if no policy places the job."""
-        policy = policy_of(look, job)
+        policy, _ = policy_of(look, job)
         if policy is None:
             raise InputError(
                 f"--room-for {job.number}: its policy is not known, because it depends on its partition"
@@ -127,11 +126,9 @@ class RoomQuestion:
             raise InputError(
                 f"--room-for {job.number}: stock Slurm chooses its nodes: no line of topolane.conf fits it"
             )
-        refused: PluginRefusal | None = None
-        if look.state is not None and look.state.jobs is not None:
-            refused = look.state.jobs.waiting.get(number_of(job))
-        share = look.conf.min_bandwidth(job) if look.conf else 1.0
-        share = share if refused is None else refused.min_bandwidth
+        said = look.decided(job)
+        expected = look.conf.min_bandwidth(job) if look.conf else 1.0
+        share = expected if said is None else said.share
         return cls(policy, share if (policy, True) in linking_policies() else 1.0)
 
     def of_policy(self, machine: Machine, seen: View, gone: Collection[int] = ()) -> Hypothetical:

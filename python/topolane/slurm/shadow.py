@@ -137,8 +137,8 @@ class WatchedSlurm:
             facts |= {"links": list(own.links), "bandwidth_share": own.bandwidth_share}
         plugin: dict[str, str | None] = {}
         if state is not None and state.jobs is not None:
-            running = state.jobs.running.get(number_of(job))
-            plugin["plugin"] = None if running is None else running.policy
+            said = state.jobs.running.get(number_of(job))
+            plugin["plugin"] = None if said is None else said.policy
 
         def question() -> tuple[Question, Mapping[str, Any]]:
             could, ignored = could_use(job, snapshot, self._lists)

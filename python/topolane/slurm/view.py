@@ -6,14 +6,11 @@ import dataclasses
 import math
 from collections.abc import Collection, Mapping
 
-from topolane.cluster.view import Refused, Reserved, Running, View, Waiting
+from topolane.cluster.view import Reserved, Running, View, Waiting
 from topolane.slurm.inspection import OURS, SlurmInspection, number_of, on_machine
 from topolane.slurm.records import SlurmJob
 from topolane.slurm.shadow import share_of
 from topolane.slurm.wait_reasons import wait_reason
-
-STOCK = "stock"
-"""The policy of jobs whose nodes stock Slurm chooses."""
 
 
 def view(look: SlurmInspection) -> View:
@@ -35,30 +32,18 @@ def view(look: SlurmInspection) -> View:
     return dataclasses.replace(found, out=tuple(sorted(look.closed - found.busy)))
 
 
-def policy_of(look: SlurmInspection, job: SlurmJob) -> str | None:
-    """The policy of a job; None if it is not known."""
-    jobs, number = look.state.jobs if look.state else None, number_of(job)
-    if jobs and job.holds_nodes and number in jobs.running:
-        return jobs.running[number].policy
-    if jobs and job.waits and number in jobs.waiting:
-        return jobs.waiting[number].policy
-    if job.holds_nodes and job.is_stock:
-        return STOCK
-    found = look.conf.policy(job) if look.conf else None
-    return found[0] if found else None
-
-
-def _rule(look: SlurmInspection, job: SlurmJob, policy: str | None) -> str | None:
-    """What gives a job its policy."""
-    if job.is_stock and policy == STOCK:
-        return "the engine could not answer when it started: its SystemComment says why"
-    by_file = look.conf.policy(job) if look.conf else None
-    if policy is None or by_file is None:
-        return None
-    by, line = by_file
-    if by != policy:
-        return "not that of topolane.conf now: its own option --topolane, or an earlier topolane.conf"
-    return f"{look.conf_file} line {line}" if line else f"no line of {look.conf_file} fits it"
+def policy_of(look: SlurmInspection, job: SlurmJob) -> tuple[str | None, str | None]:
+    """The policy of a job and what gave it, as the plugin published them; None if it is not known. Of a waiting job that the plugin
+    has not refused: what topolane.conf will give it.
+    """
+    said = look.decided(job)
+    if said is not None:
+        return said.policy, said.rule
+    expected = look.conf.policy(job) if look.conf and job.waits else None
+    if expected is None:
+        return None, None
+    policy, line = expected
+    return policy, f"topolane.conf line {line}" if line else "no line of topolane.conf fits it"
 
 
 def partitions_of(look: SlurmInspection) -> dict[str, tuple[int, ...]]:
@@ -95,7 +80,7 @@ def _eligible(
 
 def _running(look: SlurmInspection, job: SlurmJob) -> Running:
     number = number_of(job)
-    own, policy = look.allocations.get(number), policy_of(look, job)
+    own, said, (policy, rule) = look.allocations.get(number), look.decided(job), policy_of(look, job)
     return Running(
         *(job.id, job.number, job.name, job.user, tuple(look.holders.get(number, ())), job.start),
         end=None if job.walltime is None else job.start + job.walltime,
@@ -109,8 +94,8 @@ def _running(look: SlurmInspection, job: SlurmJob) -> Running:
         part=",".join(job.partitions),
         state=job.state,
         policy=policy,
-        rule=_rule(look, job, policy),
-        link_use=look.link_use(number),
+        rule=rule,
+        link_use=said.link_use if said else look.default_link_use,
     )
 
 
@@ -124,7 +109,7 @@ def _share(look: SlurmInspection, job: SlurmJob) -> dict[str, int] | None:
 
 def _waiting(look: SlurmInspection, job: SlurmJob, eligible: tuple[int, ...] | None) -> Waiting:
     cores = math.ceil(job.processes * job.cpus_per_process / max(job.fewest_nodes, 1))
-    wait, policy = wait_reason(look, job), policy_of(look, job)
+    wait, (policy, rule) = wait_reason(look, job), policy_of(look, job)
     refused = wait.refused
     size = job.fewest_nodes if refused is None else refused.wanted
     return Waiting(
@@ -140,9 +125,7 @@ def _waiting(look: SlurmInspection, job: SlurmJob, eligible: tuple[int, ...] | N
         slots=size,
         size=size,
         reason=wait.slurm,
-        refused=None
-        if refused is None
-        else Refused(refused.kind, refused.wanted, refused.time, refused.min_bandwidth),
+        refused=refused,
         policy=policy,
-        rule=_rule(look, job, policy),
+        rule=rule,
     )

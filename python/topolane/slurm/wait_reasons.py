@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 
-from topolane.cluster import explain
-from topolane.slurm.inspection import OURS, SlurmInspection, number_of
-from topolane.slurm.plugin_state import NO_ENGINE, PluginRefusal
+from topolane.cluster.decided import NO_ENGINE, REFUSALS
+from topolane.cluster.explain import FOR_EVER
+from topolane.cluster.view import Refused
+from topolane.slurm.inspection import OURS, SlurmInspection
 from topolane.slurm.records import SlurmJob
 from topolane.units import plural
 
@@ -35,13 +37,6 @@ SLURM = {
 """What Slurm's reasons mean."""
 
 
-REFUSALS = explain.REFUSALS | {
-    "no-area": "would use links of isolated jobs",
-    NO_ENGINE: "is to be isolated, and the engine cannot answer",
-}
-"""What the kinds of refusals mean, said of the job."""
-
-
 @dataclasses.dataclass(frozen=True)
 class JobWaitReason:
     """Why a job waits."""
@@ -49,30 +44,32 @@ class JobWaitReason:
     slurm: str
     """Slurm's reason."""
     words: str
-    refused: PluginRefusal | None
+    refused: Refused | None = None
     """The plugin's last refusal, if that is why the job waits."""
+    offered: tuple[int, ...] = ()
+    """The nodes of the machine that Slurm offered then."""
 
 
 def wait_reason(look: SlurmInspection, job: SlurmJob) -> JobWaitReason:
     """Why a waiting job waits. The plugin's refusal counts if Slurm looks for nodes for the job."""
-    jobs = look.state.jobs if look.state else None
-    refused = jobs.waiting.get(number_of(job)) if jobs else None
-    if refused is None or job.reason not in OURS:
-        return JobWaitReason(job.reason, SLURM.get(job.reason, f"Slurm says {job.reason}"), None)
-    return JobWaitReason(job.reason, refusal(refused, len(idle_of(look, refused))), refused)
+    said = look.decided(job)
+    if said is None or said.refused is None or job.reason not in OURS:
+        return JobWaitReason(job.reason, SLURM.get(job.reason, f"Slurm says {job.reason}"))
+    words = refusal(said.refused, len(idle_of(look, said.offered)), len(said.offered))
+    return JobWaitReason(job.reason, words, said.refused, said.offered)
 
 
-def idle_of(look: SlurmInspection, refused: PluginRefusal) -> list[int]:
-    """The candidates of a refused job that no job holds now. One that shares nodes may use others as well."""
+def idle_of(look: SlurmInspection, offered: Collection[int]) -> list[int]:
+    """The nodes offered to a job that no job holds now. One that shares nodes may use others as well."""
     held = {node for nodes in look.holders.values() for node in nodes}
-    return [node for node in refused.candidates if node not in held and node not in look.closed]
+    return [node for node in offered if node not in held and node not in look.closed]
 
 
-def refusal(refused: PluginRefusal, idle: int) -> str:
-    """A refusal in words for a table. idle: how many candidates are idle now."""
+def refusal(refused: Refused, idle: int, offered: int) -> str:
+    """A refusal in words for a table. idle: how many of the offered nodes are idle now."""
     wanted = plural(refused.wanted, "node")
     if refused.kind == NO_ENGINE:
         return f"{REFUSALS[refused.kind]}: it waits"
-    if refused.kind in explain.FOR_EVER:
+    if refused.kind in FOR_EVER:
         return f"{REFUSALS[refused.kind]}: {wanted} wanted"
-    return f"{REFUSALS[refused.kind]}: {wanted} wanted, {idle} of {len(refused.candidates)} offered idle"
+    return f"{REFUSALS[refused.kind]}: {wanted} wanted, {idle} of {offered} offered idle"
