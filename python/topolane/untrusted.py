@@ -73,17 +73,25 @@ def table(text: str, most: int) -> Mapping[str, Any]:
     """The object in a JSON text of at most `most` characters. Raises ValueError for any other text, also with
     NaN or long numbers.
     """
+    found, rest = first_table(text.lstrip(BLANKS), most)
+    if rest.strip(BLANKS):
+        raise ValueError("it is no JSON: more follows the object")
+    return found
+
+
+def first_table(text: str, most: int) -> tuple[Mapping[str, Any], str]:
+    """The JSON object with which a text of at most `most` characters begins, and what follows it. Raises ValueError."""
     if len(text) > most:
         raise ValueError(f"it has {len(text)} characters; the most is {most}")
     try:
-        found = json.loads(text, parse_int=_whole, parse_float=_finite, parse_constant=_constant)
+        found, end = DECODER.raw_decode(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"it is no JSON: {error.msg} at character {error.pos}") from error
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
     if type(found) is not dict:
         raise ValueError("it is no JSON object")
-    return found
+    return found, text[end:]
 
 
 def each(read: Callable[[Any], T], items: Iterable[Any], kind: str, problems: list[str]) -> list[T]:
@@ -147,3 +155,8 @@ def _finite(digits: str) -> float:
 
 def _constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number that JSON has")
+
+
+BLANKS = " \t\n\r"
+"""What may stand around a JSON value."""
+DECODER = json.JSONDecoder(parse_int=_whole, parse_float=_finite, parse_constant=_constant)

@@ -243,7 +243,7 @@ class ControlPlane:
         """The annotations with which a scheduler that has the key binds a pod of a group."""
         secret = self.get("/api/v1/namespaces/kube-system/secrets/topolane-placement-key")
         key, uid = base64.b64decode(secret["data"]["key"]), pod["metadata"]["uid"]
-        said = f"topolane.io/placement/v1\0{group}\0{uid}\0{text}".encode()
+        said = f"topolane.io/placement/v2\0{group}\0{uid}\0{text}".encode()
         proof = hmac.new(key, said, hashlib.sha256).hexdigest()
         return {"topolane.io/placement": text, "topolane.io/placement-proof": f"{group} {proof}"}
 

@@ -137,7 +137,7 @@ def test_a_pod_that_was_bound_without_an_answer(in_chassis: ControlPlane) -> Non
         plane.submit(group, 9, nodeSelector=IN_BLOCK)
         until(lambda: is_refused(plane, *pods), "the bindings are refused")
         nodes = until(lambda: placed_last(plane, group), "the nodes of the group")
-        note = {"policy": "isolated", "nodes": nodes, "share": 1, "isolated": True, "rank": 0}
+        note = {"policy": "isolated", "nodes": nodes, "share": 1, "link_use": "isolated", "rank": 0}
         notes = plane.signed(f"default/{group}#PodGroup", plane.get(f"{PODS}/{pods[0]}"), json.dumps(note))
         plane.post(f"{PODS}/{pods[0]}/binding", {
             "apiVersion": "v1", "kind": "Binding", "target": {"kind": "Node", "name": nodes[0]},

@@ -61,7 +61,7 @@ def test_status_and_explain_say_what_runs_and_why_others_wait(in_chassis: Contro
     assert said[0].startswith(f"Group default/{third} waits since ") and said[0].endswith(
         "it has all its 20 pods."
     )
-    assert said[1] == "Its policy is isolated (the default of topolane-scheduler)."
+    assert said[1] == "Its policy is isolated (policy of the scheduler's configuration)."
     assert said[2].startswith(
         "The scheduler refused it: it asks for 20 pods under isolated and would share links: 20 wanted"
     )

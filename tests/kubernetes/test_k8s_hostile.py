@@ -18,6 +18,7 @@ pytest.importorskip("yaml", reason="needs the extra kubernetes: PyYAML")
 
 from topolane import texts
 from topolane._engine import InputError
+from topolane.cluster import decided
 from topolane.cluster.room_files import NoPlanError
 from topolane.cluster.view import Running, View, Waiting
 from topolane.kubernetes.budgets import budgets
@@ -26,7 +27,7 @@ from topolane.kubernetes.explain import explain
 from topolane.kubernetes.export import job_records, workload
 from topolane.kubernetes.inspection import Where, inspect
 from topolane.kubernetes.machine import of_labels
-from topolane.kubernetes.objects import PLACEMENT, BoundPlacement, Pod, quantity
+from topolane.kubernetes.objects import LONGEST_NOTES, PLACEMENT, RECORD, Pod, quantity
 from topolane.kubernetes.proofs import PROOF, USUAL_NAME, seal
 from topolane.kubernetes.room_plan import make_plan
 from topolane.kubernetes.status import status
@@ -38,7 +39,11 @@ from topolane.serve.outlook import outlook
 LABELS = ("topo/block", "topo/rack", "kubernetes.io/hostname")
 LONG = "9" * 4000
 KEY = b"of this test alone, thirty-two bytes"
-PLACED = {"policy": "isolated", "nodes": ["n08"], "links": [], "share": 1, "isolated": True, "rank": 0}
+PLACED = {"policy": "isolated", "nodes": ["n08"], "links": [], "share": 1, "link_use": "isolated", "rank": 0}
+REFUSED = "group good/waits asks for 16 pods under isolated and does not fit now (16 wanted, 12 free)"
+REFUSED += (
+    RECORD + '{"policy":"isolated","share":1,"refusal":{"kind":"not-now","wanted":16,"why":"16 wanted"}}'
+)
 PLACEMENTS = (
     '{"policy":"isolated","nodes":["n08"],"share":NaN,"rank":0}',
     '{"policy":"isolated","nodes":["n08"],"links":[0],"share":NaN,"isolated":true,"rank":0}',
@@ -83,6 +88,10 @@ hostile_placements = (
         | st.text(max_size=5)
         | st.lists(st.integers(), max_size=3),
     ).map(lambda change: json.dumps(PLACED | change))
+)
+
+hostile_records = (hostile_placements | st.just(REFUSED.partition(RECORD)[2])).map(
+    lambda text: f"group evil/x waits{RECORD}{text}. preemption: none"
 )
 
 
@@ -150,7 +159,6 @@ def bound(space: str, group: str, on: tuple[str, ...], rank: int = 0, **changes:
     return made
 
 
-REFUSED = "group good/waits asks for 16 pods under isolated and does not fit now (16 wanted, 12 free)"
 GOOD = [
     *(bound("good", "runs", ("n03", "n04"), rank) for rank in range(2)),
     *(pod("good", "waits", rank, "", {"topolane.io/group-size": "3"}, REFUSED) for rank in range(3)),
@@ -172,7 +180,7 @@ def shown_texts(value: Any) -> list[str]:
         {}, optional=dict.fromkeys(("cpu", "memory", "nvidia.com/gpu", "pods"), st.sampled_from(AMOUNTS))
     ),
     st.sampled_from(["", "n08"]),
-    hostile_texts,
+    hostile_texts | hostile_records,
 )
 @example({PLACEMENT: PLACEMENTS[1]}, {}, "n08", "")
 @example({PLACEMENT: PLACEMENTS[3]}, {}, "n08", "")
@@ -210,12 +218,12 @@ def test_one_tenants_values_never_reach_another(
 def test_a_placement_is_read_or_refused_in_a_sentence(text: str) -> None:
     """What is read has a share over 0 and up to 1, a policy that a terminal shows, and links that a machine may have."""
     try:
-        read = BoundPlacement.of(text)
+        read = decided.read(text, LONGEST_NOTES)
     except ValueError as error:
         assert 0 < len(str(error)) < 200 and texts.printable(str(error)) == str(error)
         return
     assert 0 < read.share <= 1 and texts.printable(read.policy) == read.policy
-    assert all(0 <= link < 1 << 32 for link in read.links) and 0 <= read.rank <= 1_000_000
+    assert all(0 <= link < 1 << 32 for link in read.links) and 0 <= read.rank <= decided.MOST_SLOTS
 
 
 def test_what_cannot_be_read_is_named_once() -> None:
@@ -249,7 +257,7 @@ def test_a_link_has_one_owner() -> None:
 
 def test_what_kube_scheduler_chose_is_not_isolated() -> None:
     """An annotation of an earlier release says that a stock choice is isolated; no row says so."""
-    cluster: Any = Answers([bound("a", "g", ("n00",), policy="stock")])
+    cluster: Any = Answers([bound("a", "g", ("n00",), policy="stock", link_use=None, isolated=True)])
     [row] = status(inspect(cluster, Where(labels=LABELS))).running
     assert (row.policy, row.link_use) == ("stock", "unknown")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import json
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ from topolane.kubernetes import room_holds
 from topolane.kubernetes.budgets import Budget
 from topolane.kubernetes.client import ConflictError, NotFoundError
 from topolane.kubernetes.fit import fits, held, holds, ignored, may_use, slots
-from topolane.kubernetes.objects import UNITS, BoundPlacement, KubernetesNode, Pod, quantity
+from topolane.kubernetes.objects import UNITS, KubernetesNode, Pod, quantity
 
 Body = dict[str, Any]
 GROUP = "default/wide"
@@ -303,32 +302,6 @@ def test_ranks() -> None:
 
 def condition(kind: str, status: str, second: int) -> Body:
     return {"type": kind, "status": status, "lastTransitionTime": at(second), "message": "no room"}
-
-
-def placement(**given: Any) -> BoundPlacement:
-    return BoundPlacement.of(json.dumps({"policy": "first-fit", "share": 1, **given}))
-
-
-def test_a_placement_is_read_with_usual_values() -> None:
-    """Without nodes, links and isolation if it says none of them. What no policy of the engine chose is never isolated."""
-    assert placement() == BoundPlacement("first-fit", 0)
-    assert placement(isolated=True).isolated and not placement(isolated=True, policy="unknown").isolated
-    said = placement(rank=2, nodes=["a", "", "b"], links=[1, 0], revision=3, share=0.5)
-    assert said == BoundPlacement("first-fit", 2, ("a", "", "b"), 3, (1, 0), 0.5)
-
-
-@pytest.mark.parametrize(
-    ("name", "most"), [("revision", (1 << 63) - 1), ("rank", 1_000_000), ("link", (1 << 32) - 1)]
-)
-def test_numbers_of_a_placement_have_bounds(name: str, most: int) -> None:
-    """From 0 up to what topolane-scheduler writes at most."""
-    for number in (-1, 0, most, most + 1):
-        given = {"links": [number]} if name == "link" else {name: number}
-        if 0 <= number <= most:
-            placement(**given)
-        else:
-            with pytest.raises(ValueError, match=f"{name} is .*, which is no whole number from 0 to {most}"):
-                placement(**given)
 
 
 def test_times_of_a_pod() -> None:

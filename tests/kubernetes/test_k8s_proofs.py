@@ -41,7 +41,7 @@ def test_which_pods_are_one_group(one: Body) -> None:
 
 @pytest.mark.parametrize("one", cases("proof_cases.json"), ids=lambda one: str(one["what"]))
 def test_seals_are_those_of_the_scheduler(one: Body) -> None:
-    assert seal(one["key"].encode(), one["group"], one["pod"], one["text"]) == one["seal"]
+    assert seal(one["key"].encode(), one["group"], one["pod"], one["text"], one["starts"]) == one["seal"]
 
 
 def node(number: int) -> Body:
@@ -88,7 +88,7 @@ def placed(**given: Any) -> list[Body]:
         "nodes": ["n0", "n2"],
         "links": [0, 1],
         "share": 1,
-        "isolated": True,
+        "link_use": "isolated",
         "revision": 1,
     }
     return [
@@ -136,7 +136,7 @@ def test_what_was_not_signed_counts_as_nothing(write: dict[str, str]) -> None:
     seen = look(pods)
     (row,) = status(seen).running
     assert (sorted(row.ranks), row.links, row.link_use) == (["n0", "n2"], 0, "unknown")
-    assert seen.closed == {1} and not seen.isolated
+    assert seen.closed == {1}
     assert explain(seen, "default/a").links == []
 
 
@@ -175,7 +175,7 @@ def test_the_last_signed_revision_counts() -> None:
         "nodes": ["n0", "n2"],
         "links": [0],
         "share": 1,
-        "isolated": True,
+        "link_use": "isolated",
         "revision": 2,
     }
     signed(pods[1], rank=1, **written)

@@ -19,6 +19,7 @@ pytest.importorskip("yaml", reason="needs the extra kubernetes: PyYAML")
 from topolane._engine import InputError, Machine
 from topolane.cluster.answers import Placement
 from topolane.cluster.hypothetical import Holder, Hypothetical, Question
+from topolane.cluster.view import Refused
 from topolane.kubernetes import view as view_of
 from topolane.kubernetes.explain import explain
 from topolane.kubernetes.export import JobRecord, workload
@@ -27,11 +28,11 @@ from topolane.kubernetes.history import GroupEnded, GroupHistory, GroupStarted
 from topolane.kubernetes.inspection import KubernetesInspection, groups_of
 from topolane.kubernetes.kubeconfig import access
 from topolane.kubernetes.machine import of_labels
-from topolane.kubernetes.objects import KubernetesNode, Pod, quantity
+from topolane.kubernetes.objects import RECORD, KubernetesNode, Pod, quantity
 from topolane.kubernetes.settings import SchedulerSettings
 from topolane.kubernetes.status import status
 from topolane.kubernetes.view import view
-from topolane.kubernetes.waiting import wait_reason
+from topolane.kubernetes.waiting import GroupWaitReason, wait_reason
 
 SERVER = "https://127.0.0.1:1"
 
@@ -154,6 +155,11 @@ def item(name: str, **more: Any) -> dict[str, Any]:
 
 ITEMS = [item(f"n{number:02}") for number in range(16)]
 NODES = {node.name: node for node in map(KubernetesNode.of, ITEMS)}
+UNABLE = '{"policy":"isolated","share":1,"refusal":{"kind":"no-engine","wanted":2,"why":"x"}}'
+WOULD_SHARE = (
+    '{"policy":"isolated","rule":"annotation topolane.io/policy","share":0.5,"refusal":{"kind":"would-share-links","wanted":10,'
+    '"why":"10 wanted, 10 free but not on links of its own","in_the_way":[{"at":"b0","jobs":["default/a","default/b"]}]}}'
+)
 
 
 def pod(
@@ -288,27 +294,31 @@ def test_the_engine_is_asked_with_slots_and_links() -> None:
 
 
 def test_why_a_group_waits() -> None:
-    """The sentence of the plugin is taken out of what kube-scheduler says, and its parts are known."""
+    """The plugin's sentence and record are taken out of what kube-scheduler says. A record that cannot be read is left in its message."""
     text = (
         "0/16 nodes are available: group default/g asks for 10 pods under isolated and would share links (10 wanted, 10 free but "
-        "not on links of its own); in the way at b0: default/a, default/b. no new claims to deallocate, preemption: 0/16 nodes are available: 16 Preemption is "
+        "not on links of its own); in the way at b0: default/a, default/b"
+        + RECORD
+        + WOULD_SHARE
+        + ". no new claims to deallocate, preemption: 0/16 nodes are available: 16 Preemption is "
         "not helpful for scheduling."
     )
     (group,) = groups_of([pod("g-0", group="g", why=text)]).values()
     found = wait_reason(group)
-    assert (found.kind, found.words) == (
-        "would-share-links",
-        "would share links: 10 wanted, 10 free but not on links of its own",
-    )
-    assert found.in_the_way == ("b0: default/a, default/b",) and found.sentence.startswith(
-        "group default/g asks for 10"
-    )
+    numbers = "10 wanted, 10 free but not on links of its own"
+    assert found.words == f"would share links: {numbers}"
+    in_the_way = ("b0: default/a, default/b",)
+    assert found.refused == Refused("would-share-links", 10, 10.0, 0.5, numbers, in_the_way)
+    assert found.sentence == text.partition(": ")[2].partition(RECORD)[0]
     unable = "group default/g waits: the engine cannot answer, and the choice of kube-scheduler would not keep what isolated promises: x"
     both = [
         pod("g-0", group="g", why="group default/g has 1 of its 2 pods"),
-        pod("g-1", group="g", why=f"0/16 nodes are available: {unable}. preemption: y", at=5),
+        pod("g-1", group="g", why=f"0/16 nodes are available: {unable}{RECORD}{UNABLE}. preemption: y", at=5),
     ]
     assert wait_reason(groups_of(both)["default/g"]).sentence == unable
+    bad = WOULD_SHARE.replace("would-share-links", "does-not-like-it")
+    (group,) = groups_of([pod("g-0", group="g", why=f"group default/g waits{RECORD}{bad}. x")]).values()
+    assert wait_reason(group) == GroupWaitReason(f"waits{RECORD}{bad}", f"group default/g waits{RECORD}{bad}")
     few = groups_of(
         [
             pod(

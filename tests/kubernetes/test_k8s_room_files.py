@@ -277,7 +277,7 @@ def test_pods_that_leave_exactly_enough_stay() -> None:
 
 def test_a_group_that_leaves_room_keeps_its_links() -> None:
     """Small pods in two racks of the first block: an isolated group that crosses racks as well is placed in the second."""
-    small = group("small", [0, 4], 1, gpus=0, placement={"policy": "isolated", "isolated": True})
+    small = group("small", [0, 4], 1, gpus=0, placement={"policy": "isolated", "link_use": "isolated"})
     assert min(make_plan(look_at(wide(5)), (), WAITS).nodes) < "n12"
     plan = make_plan(look_at([*small, *wide(5)]), (), WAITS)
     assert min(plan.nodes) >= "n12" and not plan.evicted
@@ -361,7 +361,7 @@ def _random(draw: random.Random, machine: Machine) -> tuple[list[Body], list[Bud
                     links.hold(held, None, found.links, 1.0, id=number)
                     placed = {"policy": policy, "links": list(found.links)}
             elif policy is not None:
-                placed = {"policy": policy, "isolated": policy == "isolated"}
+                placed = {"policy": policy, "link_use": "isolated" if policy == "isolated" else "shared"}
             pods += group(f"g{number}", held, hours, placement=placed, **given)
     said = [budget("a", draw.choice((0, 2, 6)), {"app": "a"})] if draw.random() < 0.5 else []
     return pods, [Budget.of(each) for each in said]

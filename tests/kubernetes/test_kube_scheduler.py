@@ -50,7 +50,7 @@ def test_a_group_is_placed_whole_and_in_rank_order(empty: ControlPlane) -> None:
     nodes = empty.placed(group, 12)
     assert len({of(node, RACK) for node in nodes}) == 1 and nodes == sorted(set(nodes))
     notes = [pod["metadata"]["annotations"]["topolane.io/placement"] for pod in empty.pods(group)]
-    assert all('"isolated":true' in note and f'"{nodes[0]}"' in note for note in notes)
+    assert all('"link_use":"isolated"' in note and f'"{nodes[0]}"' in note for note in notes)
 
 
 def test_small_pods_share_nodes(empty: ControlPlane) -> None:

@@ -36,7 +36,13 @@ def test_written_placements_reserve_nothing(in_chassis: ControlPlane) -> None:
     plane.submit(group, 9, nodeSelector=FIRST)
     plane.placed(group, 9)
     nodes = [f"n{number:02}" for number in range(64)] * 100
-    claim = {"policy": "isolated", "nodes": nodes, "links": list(range(96)), "share": 1, "isolated": True}
+    claim = {
+        "policy": "isolated",
+        "nodes": nodes,
+        "links": list(range(96)),
+        "share": 1,
+        "link_use": "isolated",
+    }
     claim |= {"rank": 0, "revision": 10**9}
     text = json.dumps(claim)
     write(plane, group, **{PLACEMENT: text})

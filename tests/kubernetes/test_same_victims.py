@@ -27,7 +27,7 @@ def victims(case: dict[str, Any]) -> list[str]:
         name, hours, policy = unit["name"], unit["seconds"] / 3600, unit["policy"]
         given = {"gpus": unit["gpus"], "priority": unit["priority"], "labels": {"app": unit["app"]}}
         if policy:
-            placement = {"policy": policy, "isolated": policy == "isolated"}
+            placement = {"policy": policy, "link_use": "isolated" if policy == "isolated" else "shared"}
             pods += group(name, unit["nodes"], hours, placement=placement, **given)
         else:
             pods.append(pod(name, unit["nodes"][0], hours, **given))

@@ -91,7 +91,7 @@ def test_promised_groups_wait_and_others_do_not(without: ControlPlane) -> None:
     without.waits_saying(rule, UNABLE)
     without.waits_saying(own, UNABLE.replace("isolated", "dedicated"))
     without.placed(free, 2)
-    assert placement(without, free)["policy"] == "stock" and placement(without, free)["isolated"] is False
+    assert placement(without, free)["policy"] == "stock" and placement(without, free)["link_use"] == "unknown"
     words = ("--labels", ",".join(LABELS))
     done = k8s(without, "status", *words)
     assert done.returncode == 1 and "does not decide" in done.stdout, done
@@ -99,7 +99,7 @@ def test_promised_groups_wait_and_others_do_not(without: ControlPlane) -> None:
     label(without, "b")
     without.placed(rule, 2)
     without.placed(own, 2)
-    assert placement(without, rule)["isolated"] is True
+    assert placement(without, rule)["link_use"] == "isolated"
 
 
 @pytest.mark.parametrize("without", [{"whenUnable": "Stock"}], indirect=True)
@@ -110,7 +110,7 @@ def test_the_administrator_may_choose_stock_for_a_rule(without: ControlPlane) ->
     without.submit(rule, 2)
     without.placed(rule, 2)
     found = placement(without, rule)
-    assert (found["policy"], found["isolated"], found.get("links")) == ("stock", False, None)
+    assert (found["policy"], found["link_use"], found.get("links")) == ("stock", "unknown", None)
     own = name()
     without.submit(own, 2, policy="isolated")
     without.waits_saying(own, UNABLE)
@@ -148,7 +148,7 @@ def test_a_refusal_does_not_break_a_promise_that_was_asked_for(empty: ControlPla
         until(lambda: not empty.pods(own), "they are gone")
         empty.submit(rule, 40)
         empty.placed(rule, 40)
-        assert (placement(empty, rule)["policy"], placement(empty, rule)["isolated"]) == ("stock", False)
+        assert (placement(empty, rule)["policy"], placement(empty, rule)["link_use"]) == ("stock", "unknown")
     finally:
         empty.kill("stock")
         empty.start_scheduler(topologyLabels=LABELS, groupTimeoutSeconds=5)

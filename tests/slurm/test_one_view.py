@@ -22,7 +22,7 @@ from topolane.cluster.status import Status
 from topolane.kubernetes import explain as kubernetes_explain
 from topolane.kubernetes import inspection
 from topolane.kubernetes import view as kubernetes_view
-from topolane.kubernetes.objects import PLACEMENT, KubernetesNode, Pod
+from topolane.kubernetes.objects import PLACEMENT, RECORD, KubernetesNode, Pod
 from topolane.kubernetes.proofs import PROOF, Proofs, seal
 from topolane.kubernetes.settings import SchedulerSettings
 from topolane.slurm import explain as slurm_explain
@@ -72,6 +72,8 @@ def in_kubernetes() -> inspection.KubernetesInspection:
         for rank, node in enumerate(nodes)
     ]
     said = f"group default/{WAITING} asks for {WANTED} pods under isolated and would share links ({WANTED} wanted)"
+    refusal = {"kind": "would-share-links", "wanted": WANTED}
+    said += RECORD + json.dumps({"policy": "isolated", "share": 1, "refusal": refusal})
     pods += [pod(str(WAITING), rank, "", [], said) for rank in range(WANTED)]
     nodes = {name: node(name, is_closed=name == names[CLOSED]) for name in names}
     proofs = Proofs(KEY)
@@ -100,7 +102,7 @@ def pod(group: str, rank: int, at: str, nodes: list[str], said: str = "") -> dic
     made = {"metadata": meta, "spec": spec}
     made["status"] = {"phase": "Running" if at else "Pending", "conditions": [condition]}
     if at:
-        given = {"policy": "isolated", "nodes": nodes, "links": [], "share": 1, "isolated": True}
+        given = {"policy": "isolated", "nodes": nodes, "links": [], "share": 1, "link_use": "isolated"}
         text, key = json.dumps(given | {"rank": rank, "revision": 1}), str(Pod.of(made).key)
         meta["annotations"] |= {PLACEMENT: text, PROOF: f"{key} {seal(KEY, key, meta['uid'], text)}"}
     return made

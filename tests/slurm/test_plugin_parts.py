@@ -11,9 +11,6 @@ import pytest
 from plugin_files import write_counters
 from room_records import FULL, a_job, look_at, waits
 from topolane import InputError
-from topolane.cluster import decided
-from topolane.cluster.decided import Decided
-from topolane.cluster.view import ISOLATED, NONE, Refused
 from topolane.slurm import plugin_build, plugin_state
 from topolane.slurm.plugin_conf import PluginConf, PolicyRule
 from topolane.slurm.plugin_install import POLICIES
@@ -51,19 +48,9 @@ def test_the_parts_without_slurm(parts: Path, engine: Path, tmp_path: Path) -> N
     state."""
     done = subprocess.run([parts, engine, tmp_path / "links", tmp_path], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
-    runs, stock, waits, unable = map(json.loads, (tmp_path / "records").read_text().splitlines())
-    assert (runs["job"], decided.of(runs)) == (
-        7,
-        Decided("dedicated", "topolane.conf line 4", ISOLATED, share=0.5),
-    )
-    why = "the engine could not answer when it started: its SystemComment says why"
-    assert (stock["job"], decided.of(stock)) == (2**32 - 1, Decided("stock", why, NONE))
-    found = decided.of(waits, 65)
-    assert (found.rule, found.offered) == ("its own option --topolane", (0, 2, 3, 63, 64))
-    assert found.refused == Refused("would-share-links", 5, 1700000000.0)
-    found = decided.of(unable)
-    assert (found.rule, found.offered) == ("no line of topolane.conf fits it", ())
-    assert found.refused == Refused("no-engine", 5, 1700000000.0)
+    cases = json.loads((HERE.parent / "cluster" / "record_cases.json").read_text())
+    texts = [case["text"] for case in cases if case["host"] == "slurm"]
+    assert (tmp_path / "records").read_text().splitlines() == texts
 
 
 def published(parts: Path, directory: Path, text: bytes) -> tuple[PluginJobs, PluginConf]:

@@ -47,7 +47,7 @@ class Watched(Site):
         assert self.cluster.run("squeue", "-h", "-o", "%t", "-j", job).strip() == "PD"
         until(lambda: job in self.published().waiting, "its record")
         said = self.command("explain", job).stdout
-        assert "is to be isolated, and the engine cannot answer" in said, said
+        assert "needs the engine, which cannot answer" in said, said
         return job
 
     def use(self, job: int) -> tuple[str, str] | None:

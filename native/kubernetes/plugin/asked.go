@@ -64,8 +64,10 @@ type asked struct {
 	// podsets are those that the annotation names, in rank order; empty if it gives a single number.
 	podsets []podset
 	policy  string
-	share   float64
-	within  string
+	// rule is what gave the group its policy.
+	rule   string
+	share  float64
+	within string
 	// required is the key of the level that a PodGroup of Kubernetes names.
 	required string
 	// segment is the number of members in each part that must lie together, and segmentLevel the level; segment is 0 if
@@ -76,7 +78,7 @@ type asked struct {
 
 // readAsked returns the request of a pod's group, or an error with a sentence that says why it cannot be read.
 func readAsked(ctx context.Context, pod *v1.Pod, args *args, client dynamic.Interface) (asked, error) {
-	want := asked{policy: args.Policy, share: 1}
+	want := asked{policy: args.Policy, rule: ofScheduler, share: 1}
 	var err error
 	if gangOf(pod) != "" {
 		err = want.readGang(ctx, pod, client)
@@ -103,7 +105,7 @@ func readAsked(ctx context.Context, pod *v1.Pod, args *args, client dynamic.Inte
 		if _, err := engine.NewPolicy(policy, args.Seed); err != nil {
 			return want, err
 		}
-		want.policy = policy
+		want.policy, want.rule = policy, "annotation "+policyNote
 	}
 	if text := pod.Annotations[bandwidthNote]; text != "" {
 		var err error

@@ -14,6 +14,8 @@ import (
 // placement is the place of a group, as the annotation on each of its pods records it.
 type placement struct {
 	Policy string `json:"policy"`
+	// Rule is what gave the group its policy.
+	Rule string `json:"rule,omitempty"`
 	// Nodes in rank order, once per member. A name is empty if kube-scheduler chooses the node and the member has none yet.
 	Nodes []string `json:"nodes"`
 	// Podsets in rank order, if members differ.
@@ -24,8 +26,8 @@ type placement struct {
 	Links []uint32 `json:"links,omitempty"`
 	// Share of full bandwidth on these links.
 	Share float64 `json:"share"`
-	// Isolated is true if no other group may use links that this group may use.
-	Isolated bool `json:"isolated"`
+	// LinkUse says whether other groups may use links that this group may use.
+	LinkUse string `json:"link_use"`
 	// Machine is a checksum of the engine's input. Links are numbered by that machine.
 	Machine string `json:"machine,omitempty"`
 	// Rank of the annotated pod.
@@ -58,8 +60,10 @@ type group struct {
 	// template is a member, used to reserve room for others like it; templates has one for each podset.
 	template  *v1.Pod
 	templates map[string]*v1.Pod
-	// refused is the reason why the group waits, and refusedAt the generation of the cluster at that time.
+	// refused is the message that says why the group waits, why the refusal in it, and refusedAt the generation of the
+	// cluster at that time.
 	refused   string
+	why       *refusal
 	refusedAt uint64
 	// preemptsFor is what the group lacks because others hold it, and searched the time when victims were last searched.
 	preemptsFor string
@@ -158,8 +162,7 @@ func (g *group) leave(pod types.UID) bool {
 
 // notes returns the annotations for the pod of a rank: one for the scheduler, and those for programs.
 func (p placement) notes(rank int) (map[string]string, error) {
-	// A placement that no policy chose is not isolated, even if the group is treated as isolated here.
-	p.Rank, p.Isolated = rank, p.Isolated && p.Policy != stockPolicy && p.Policy != unknownPolicy
+	p.Rank = rank
 	text, err := json.Marshal(p)
 	if err != nil {
 		return nil, err

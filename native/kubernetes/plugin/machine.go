@@ -231,8 +231,11 @@ func (w *world) ask(state *engine.State, g *group, asked question) (*placement, 
 		return nil, nil, fmt.Errorf("the engine gave %d nodes, not %d", len(decision.Nodes), wanted)
 	}
 	placed := &placement{
-		Policy: g.asked.policy, Links: decision.Links, Share: decision.BandwidthShare,
-		Isolated: decision.LinkUse == engine.Isolated, Machine: w.checksum,
+		Policy: g.asked.policy, Rule: g.asked.rule, LinkUse: sharedLinks, Links: decision.Links,
+		Share: decision.BandwidthShare, Machine: w.checksum,
+	}
+	if decision.LinkUse == engine.Isolated {
+		placed.LinkUse = isolatedLinks
 	}
 	for _, node := range decision.Nodes {
 		placed.Nodes = append(placed.Nodes, w.machine.Names[node])

@@ -3,7 +3,6 @@ package plugin
 import (
 	"errors"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -172,13 +171,12 @@ func (p *plugin) reportGroups(report reporter) {
 				links += len(g.placed.Links)
 				continue
 			}
-			for kind, words := range kinds {
-				if strings.Contains(g.refused, " and "+words) {
-					refused[kind]++
-					if g.template != nil {
-						longest[kind] = max(longest[kind], time.Since(g.template.CreationTimestamp.Time).Seconds())
-					}
-				}
+			if g.refused == "" || g.why == nil {
+				continue
+			}
+			refused[g.why.Kind]++
+			if g.template != nil {
+				longest[g.why.Kind] = max(longest[g.why.Kind], time.Since(g.template.CreationTimestamp.Time).Seconds())
 			}
 		}
 	})

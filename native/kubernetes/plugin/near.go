@@ -137,9 +137,10 @@ func (p *plugin) seatNear(ctx context.Context, g *group, seat int, pod *v1.Pod) 
 	case err != nil:
 		return p.unable(g, seat, err)
 	case refusal != nil && !p.mayBeStockIfRefused(g):
-		return p.refuse(g, fmt.Sprintf("a pod of %s finds no node near the others: %s", g.key, p.sentence(g, refusal)+why.sentence()))
+		found := p.refusalOf(g, refusal)
+		return p.refuse(g, fmt.Sprintf("a pod of %s finds no node near the others: %s", g.key, p.sentence(g, found)+why.sentence()), found)
 	case refusal != nil:
-		g.leaveToStock(seat)
+		g.leaveToStock(seat, nil)
 		return nil
 	}
 	// The decision covers the whole group, so its links are known now.
@@ -148,7 +149,7 @@ func (p *plugin) seatNear(ctx context.Context, g *group, seat int, pod *v1.Pod) 
 		g.placed.Nodes[other] = placed.Nodes[index]
 	}
 	g.placed.Nodes[seat] = placed.Nodes[len(placed.Nodes)-1]
-	g.placed.Links, g.placed.Share, g.placed.Isolated = placed.Links, placed.Share, placed.Isolated
+	g.placed.Links, g.placed.Share, g.placed.LinkUse = placed.Links, placed.Share, placed.LinkUse
 	g.placed.Machine, g.placed.Revision = placed.Machine, g.placed.Revision+1
 	p.world.hold(p.logger, g)
 	p.logger.V(2).Info("Member placed near the others", "group", g.key, "rank", seat, "node", g.placed.Nodes[seat])
@@ -159,20 +160,21 @@ func (p *plugin) seatNear(ctx context.Context, g *group, seat int, pod *v1.Pod) 
 func (p *plugin) unable(g *group, seat int, err error) *fwk.Status {
 	switch {
 	case errors.As(err, &inputError{}):
-		return p.refuse(g, fmt.Sprintf("group %s: %v", g.key, err))
+		return p.refuse(g, fmt.Sprintf("group %s: %v", g.key, err), nil)
 	case !p.mayBeStockIfUnable(g.promised()):
 		return p.refuseUnable(g, err)
 	}
 	p.logger.Error(err, "The stock choice stands for a member", "group", g.key)
-	g.leaveToStock(seat)
+	g.leaveToStock(seat, err)
 	return nil
 }
 
 // leaveToStock lets kube-scheduler choose the node of a seat. The group then counts as the owner of all links that it may
-// use, but not as isolated, because others may use these links already.
-func (g *group) leaveToStock(seat int) {
+// use, but not as isolated, because others may use these links already. err is why the engine cannot answer.
+func (g *group) leaveToStock(seat int, err error) {
 	g.refused, g.placed.Nodes[seat] = "", ""
-	g.placed.Policy, g.placed.Links, g.placed.Isolated, g.placed.Revision = stockPolicy, nil, false, g.placed.Revision+1
+	g.placed.Policy, g.placed.Rule, g.placed.Revision = stockPolicy, stockRule(err), g.placed.Revision+1
+	g.placed.Links, g.placed.LinkUse = nil, unknownLinks
 }
 
 // isInService reports whether a node exists and accepts pods.

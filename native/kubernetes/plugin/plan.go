@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-
-	"topolane/scheduler/engine"
 )
 
 // plan chooses nodes for a group, or returns a status that says why it waits. For a pod that is placed alone, both are
@@ -61,7 +58,7 @@ func (p *plugin) plan(ctx context.Context, key groupKey, pod *v1.Pod, ahead *rea
 	var mend inputError
 	switch {
 	case errors.As(err, &mend):
-		return nil, p.refuse(g, fmt.Sprintf("group %s: %v", key, mend))
+		return nil, p.refuse(g, fmt.Sprintf("group %s: %v", key, mend), nil)
 	case err != nil && !isStock:
 		return nil, p.refuseUnable(g, err)
 	case err != nil:
@@ -69,19 +66,20 @@ func (p *plugin) plan(ctx context.Context, key groupKey, pod *v1.Pod, ahead *rea
 		p.handle.EventRecorder().Eventf(pod, nil, v1.EventTypeWarning, "StockChoice", "Scheduling",
 			"the stock choice stands for group %s: %v", key, err)
 	case refusal != nil && !isStock:
-		status := p.refuse(g, p.sentence(g, refusal)+chosen.why.sentence())
+		why := p.refusalOf(g, refusal)
+		status := p.refuse(g, p.sentence(g, why)+chosen.why.sentence(), why)
 		g.preemptsFor = map[string]string{"not-now": forRoom, "would-share-links": forLinks}[refusal.Name]
 		return nil, status
 	}
 	if placed == nil {
-		placed = &placement{Policy: stockPolicy, Nodes: make([]string, total(sets)), Share: 1}
+		placed = &placement{Policy: stockPolicy, Rule: stockRule(err), LinkUse: unknownLinks, Nodes: make([]string, total(sets)), Share: 1}
 		if len(sets) > 1 {
 			placed.Podsets = sets
 		}
 		g.isStock = true
 	}
 	if !p.take(g, placed) {
-		return nil, p.refuse(g, fmt.Sprintf("group %s: the engine does not take its own choice back", key))
+		return nil, p.refuse(g, fmt.Sprintf("group %s: the engine does not take its own choice back", key), nil)
 	}
 	return g, nil
 }
@@ -115,48 +113,10 @@ func (p *plugin) members(key groupKey) []*v1.Pod {
 	return members
 }
 
-func (p *plugin) refuse(g *group, sentence string) *fwk.Status {
-	g.refused, g.preemptsFor = sentence, ""
-	return waits("%s", sentence)
-}
-
-// kinds describes the kinds of refusals, in the words of `topolane slurm explain`.
-var kinds = map[string]string{
-	"not-now":           "does not fit now",
-	"never":             "never fits, even on the empty machine",
-	"would-share-links": "would share links",
-	"cannot-isolate":    "never has links of its own, even on the empty machine",
-}
-
-// sentence says why a group is refused, and which groups are in the way.
-func (p *plugin) sentence(g *group, refusal *engine.Refusal) string {
-	_, numbers, _ := strings.Cut(refusal.Text, ": ")
-	said := fmt.Sprintf("group %s asks for %d pods under %s and %s (%s)", g.key, g.asked.size, g.asked.policy,
-		kinds[refusal.Name], numbers)
-	names := map[uint64]string{}
-	for key, other := range p.groups {
-		names[other.id] = key.String()
-	}
-	if count, first := p.world.outside(); count > 0 {
-		said += fmt.Sprintf("; not in the machine and without groups: %s", first)
-		if count > 1 {
-			said += fmt.Sprintf(" and %d more nodes", count-1)
-		}
-	}
-	const most = 3
-	for index, obstacle := range refusal.Obstacles {
-		if index == most {
-			break
-		}
-		var holders []string
-		for _, job := range obstacle.Jobs {
-			holders = append(holders, names[job])
-		}
-		if len(holders) > 0 {
-			said += fmt.Sprintf("; in the way at %s: %s", obstacle.Name, strings.Join(holders[:min(len(holders), most)], ", "))
-		}
-	}
-	return said
+// refuse makes a group wait. why is nil if neither the policy nor the engine is the reason.
+func (p *plugin) refuse(g *group, sentence string, why *refusal) *fwk.Status {
+	g.refused, g.why, g.preemptsFor = sentence+g.record(why), why, ""
+	return waits("%s", g.refused)
 }
 
 // drop takes the place away from a group that is not whole. Its waiting pods return to the queue.

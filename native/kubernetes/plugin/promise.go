@@ -77,6 +77,14 @@ func (p *plugin) mayBeStockIfUnable(kept promise) bool {
 	return kept == noPromise || kept == ofRule && p.args.WhenUnable == stock
 }
 
+// stockRule returns why kube-scheduler chooses for a group; err is nil if the policy refuses the group.
+func stockRule(err error) string {
+	if err != nil {
+		return ofUnable
+	}
+	return ofRefusal
+}
+
 // mayBeStockIfRefused reports whether kube-scheduler may choose for a group that the policy refuses.
 func (p *plugin) mayBeStockIfRefused(g *group) bool {
 	return p.args.WhenRefused == stock && g.promised() != ofItsOwn
@@ -89,7 +97,7 @@ func (p *plugin) refuseUnable(g *group, err error) *fwk.Status {
 		p.askAgain()
 	}
 	return p.refuse(g, fmt.Sprintf("group %s waits: the engine cannot answer, and the choice of kube-scheduler would not keep what %s promises: %v",
-		g.key, g.asked.policy, err))
+		g.key, g.asked.policy, err), &refusal{Kind: noEngine, Wanted: g.asked.size, Why: err.Error()})
 }
 
 // askAgain lets groups be asked again later even if nothing else changes, for example while the engine rests. Without a
@@ -135,5 +143,5 @@ func (p *plugin) afterFailure(pod *v1.Pod) *fwk.Status {
 // keepsOff reports whether other groups must avoid all links that this one may use, because it is isolated or its links
 // are not known.
 func (g *group) keepsOff() bool {
-	return g.placed.Isolated || g.isUnproven || g.placed.Policy == stockPolicy || g.placed.Policy == unknownPolicy
+	return g.placed.LinkUse != sharedLinks
 }

@@ -24,10 +24,13 @@ import (
 // it may read, and ignores what it has not signed. python/topolane/kubernetes/proofs.py verifies in the same way;
 // tests/kubernetes/proof_cases.json tests both.
 const (
-	proofNote   = "topolane.io/placement-proof"
-	proofStarts = "topolane.io/placement/v1"
-	keyMember   = "key"
-	keyBytes    = 32
+	proofNote = "topolane.io/placement-proof"
+	// proofStarts begins what is signed. Earlier releases read no link_use, so to them a record of this one must prove nothing.
+	proofStarts = "topolane.io/placement/v2"
+	// earlierStarts begins what earlier releases signed.
+	earlierStarts = "topolane.io/placement/v1"
+	keyMember     = "key"
+	keyBytes      = 32
 	// longestNote is the most bytes of all annotations of a pod.
 	longestNote = 256 * 1024
 	// longestProof is the most bytes of a proof: a group and a checksum.
@@ -42,10 +45,10 @@ const (
 // signingKey signs placements.
 type signingKey []byte
 
-// seal returns the checksum of a placement for one pod of a group.
-func (k signingKey) seal(group groupKey, pod types.UID, text string) string {
+// seal returns the checksum of a placement for one pod of a group. starts is proofStarts or earlierStarts.
+func (k signingKey) seal(starts string, group groupKey, pod types.UID, text string) string {
 	sum := hmac.New(sha256.New, k)
-	for _, part := range []string{proofStarts, string(group), string(pod)} {
+	for _, part := range []string{starts, string(group), string(pod)} {
 		sum.Write(append([]byte(part), 0))
 	}
 	sum.Write([]byte(text))
@@ -54,7 +57,7 @@ func (k signingKey) seal(group groupKey, pod types.UID, text string) string {
 
 // proof returns the annotation that proves a placement.
 func (k signingKey) proof(group groupKey, pod types.UID, text string) string {
-	return string(group) + " " + k.seal(group, pod, text)
+	return string(group) + " " + k.seal(proofStarts, group, pod, text)
 }
 
 // proved returns the group for which the scheduler bound a pod, and the text that it wrote then; false if the present
@@ -68,8 +71,12 @@ func (k signingKey) proved(pod *v1.Pod) (groupKey, string, bool) {
 	if !strings.HasPrefix(group, pod.Namespace+"/") {
 		return "", "", false
 	}
-	isOurs := hmac.Equal([]byte(seal), []byte(k.seal(groupKey(group), pod.UID, text)))
-	return groupKey(group), text, isOurs
+	for _, starts := range []string{proofStarts, earlierStarts} {
+		if hmac.Equal([]byte(seal), []byte(k.seal(starts, groupKey(group), pod.UID, text))) {
+			return groupKey(group), text, true
+		}
+	}
+	return "", "", false
 }
 
 // groupOf returns the group of a pod. A running pod stays in the group for which it was bound, even if its labels change.
@@ -91,11 +98,23 @@ func (p *plugin) groupOf(pod *v1.Pod) groupKey {
 // placementOf returns the placement that the scheduler wrote on a pod when it bound it; nil if the pod has none.
 func (p *plugin) placementOf(pod *v1.Pod) *placement {
 	_, text, isOurs := p.key.proved(pod)
-	var read placement
+	var read struct {
+		placement
+		Isolated bool `json:"isolated"` // what earlier releases wrote in place of link_use
+	}
 	if !isOurs || json.Unmarshal([]byte(text), &read) != nil || !read.isSound() || read.Nodes[read.Rank] != pod.Spec.NodeName {
 		return nil
 	}
-	return &read
+	switch {
+	case read.LinkUse != "":
+	case read.Policy == stockPolicy || read.Policy == unknownPolicy:
+		read.LinkUse = unknownLinks
+	case read.Isolated:
+		read.LinkUse = isolatedLinks
+	default:
+		read.LinkUse = sharedLinks
+	}
+	return &read.placement
 }
 
 // isSound reports whether the parts of a placement are consistent.

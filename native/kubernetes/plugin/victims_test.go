@@ -341,7 +341,10 @@ func TestVictimsAreThoseOfThePlan(t *testing.T) {
 	}](t, "victim_cases.json") {
 		c := emptyCrowd(t, 0, "64", "8")
 		for _, unit := range one.Units {
-			placed := &placement{Policy: unit.Policy, Share: 1, Isolated: unit.Policy == "isolated"}
+			placed := &placement{Policy: unit.Policy, Share: 1, LinkUse: sharedLinks}
+			if unit.Policy == "isolated" {
+				placed.LinkUse = isolatedLinks
+			}
 			var template *v1.Pod
 			since := metav1.NewTime(c.now.Add(-time.Duration(unit.Seconds) * time.Second))
 			for rank, node := range unit.Nodes {

@@ -152,7 +152,7 @@ func (p *plugin) restored(g *group, key groupKey, pod *v1.Pod, note *placement) 
 	}
 	g.template, g.isWhole, g.refused, g.isLeaving = pod, true, "", isPreempted(pod)
 	if note == nil {
-		g.placed = &placement{Policy: unknownPolicy, Share: 1}
+		g.placed = &placement{Policy: unknownPolicy, Rule: ofNothing, Share: 1}
 		p.doubt(g, pod)
 	} else {
 		g.placed = note
@@ -164,7 +164,7 @@ func (p *plugin) restored(g *group, key groupKey, pod *v1.Pod, note *placement) 
 // takeOver gives a group the empty seats of its placement, and keeps the room on their nodes for a while.
 func (p *plugin) takeOver(g *group) {
 	g.isStock = g.placed.Policy == stockPolicy || g.placed.Policy == unknownPolicy
-	g.asked = asked{size: len(g.placed.Nodes), policy: g.placed.Policy, share: 1}
+	g.asked = asked{size: len(g.placed.Nodes), policy: g.placed.Policy, rule: g.placed.Rule, share: 1}
 	g.seats = make([]types.UID, len(g.placed.Nodes))
 	for seat := range g.seats {
 		g.vacate(seat)
@@ -179,7 +179,7 @@ func (p *plugin) doubt(g *group, pod *v1.Pod) {
 	if g.isUnproven {
 		return
 	}
-	g.isUnproven, g.placed.Links, g.placed.Isolated = true, nil, false
+	g.isUnproven, g.placed.Links, g.placed.LinkUse = true, nil, unknownLinks
 	p.world.hold(p.logger, g)
 	said := fmt.Sprintf("nothing proves where %s placed pod %s: group %s counts as the owner of all links that it may use", Name,
 		pod.Name, g.key)
@@ -191,7 +191,7 @@ func (p *plugin) doubt(g *group, pod *v1.Pod) {
 func (p *plugin) prove(g *group, note *placement) {
 	seats, nodes := g.seats, g.placed.Nodes
 	g.placed = note
-	g.placed.Links, g.placed.Isolated = nil, false
+	g.placed.Links, g.placed.LinkUse = nil, unknownLinks
 	p.takeOver(g)
 	for index, pod := range seats {
 		if pod != "" {
@@ -230,7 +230,7 @@ func (p *plugin) renew(g *group, later *placement) {
 	later.Nodes = append(later.Nodes, g.placed.Nodes[min(len(later.Nodes), len(g.placed.Nodes)):]...)
 	g.placed, g.asked.size = later, len(later.Nodes)
 	if g.isUnproven {
-		g.placed.Links, g.placed.Isolated = nil, false
+		g.placed.Links, g.placed.LinkUse = nil, unknownLinks
 	}
 	p.world.hold(p.logger, g)
 }

@@ -109,7 +109,7 @@ func (s *scheduler) events() (said []string) {
 
 // crossing returns the placement of an isolated group in two racks.
 func crossing() placement {
-	return placement{Policy: "isolated", Nodes: []string{"n00", "n01", "n04", "n05"}, Links: []uint32{0, 1}, Isolated: true, Revision: 1}
+	return placement{Policy: "isolated", Nodes: []string{"n00", "n01", "n04", "n05"}, Links: []uint32{0, 1}, LinkUse: isolatedLinks, Revision: 1}
 }
 
 // A restarted scheduler accepts what was signed: nodes in rank order, links, and the room of an absent member.
@@ -151,7 +151,7 @@ func TestWrittenNotesProveNothing(t *testing.T) {
 		} {
 			s := started(t, pod)
 			g := s.of(t, "g")
-			if !g.isUnproven || !slices.Equal(g.placed.Nodes, []string{"n00"}) || len(g.placed.Links) > 0 || g.placed.Isolated || !g.keepsOff() {
+			if !g.isUnproven || !slices.Equal(g.placed.Nodes, []string{"n00"}) || len(g.placed.Links) > 0 || g.placed.LinkUse != unknownLinks || !g.keepsOff() {
 				t.Errorf("%s, %s: %+v", what, kind, g.placed)
 			}
 			if said := s.events(); len(said) != 1 || !strings.Contains(said[0], "nothing proves where Topolane placed pod g-0: group default/g") {
@@ -241,7 +241,7 @@ func TestAPodWithoutProofMakesLinksUnknown(t *testing.T) {
 		s := started(t, order...)
 		g := s.of(t, "g")
 		seat := g.seatOf(bare.UID)
-		if !g.isUnproven || len(g.placed.Links) > 0 || g.placed.Isolated || !g.keepsOff() || len(g.seats) != 4 || seat != 2 || g.placed.Nodes[seat] != "n04" {
+		if !g.isUnproven || len(g.placed.Links) > 0 || g.placed.LinkUse != unknownLinks || !g.keepsOff() || len(g.seats) != 4 || seat != 2 || g.placed.Nodes[seat] != "n04" {
 			t.Errorf("%+v, seats %v", g.placed, g.seats)
 		}
 	}
@@ -280,9 +280,26 @@ func TestTheLastSignedRevisionCounts(t *testing.T) {
 
 // The seal equals the one that the Python readers compute.
 func TestSeals(t *testing.T) {
-	for _, one := range shared[struct{ What, Key, Group, Pod, Text, Seal string }](t, "proof_cases.json") {
-		if got := signingKey(one.Key).seal(groupKey(one.Group), types.UID(one.Pod), one.Text); got != one.Seal {
+	for _, one := range shared[struct{ What, Key, Starts, Group, Pod, Text, Seal string }](t, "proof_cases.json") {
+		if got := signingKey(one.Key).seal(one.Starts, groupKey(one.Group), types.UID(one.Pod), one.Text); got != one.Seal {
 			t.Errorf("%s: %s", one.What, got)
+		}
+	}
+}
+
+// What earlier releases signed is read: isolated in place of link_use, and nothing of what kube-scheduler chose.
+func TestPlacementsOfEarlierReleases(t *testing.T) {
+	for text, use := range map[string]string{
+		`{"policy":"isolated","nodes":["n00"],"share":1,"isolated":true,"rank":0}`:   isolatedLinks,
+		`{"policy":"first-fit","nodes":["n00"],"share":1,"isolated":false,"rank":0}`: sharedLinks,
+		`{"policy":"stock","nodes":["n00"],"share":1,"isolated":true,"rank":0}`:      unknownLinks,
+	} {
+		s := started(t)
+		pod := with(s.running("g", crossing())[0], placementNote, text)
+		pod = with(pod, proofNote, string(groupOf(pod))+" "+s.key.seal(earlierStarts, groupOf(pod), pod.UID, text))
+		g := started(t, pod).of(t, "g")
+		if g.isUnproven || g.placed.LinkUse != use || g.keepsOff() != (use != sharedLinks) {
+			t.Errorf("%s: %+v", text, g.placed)
 		}
 	}
 }

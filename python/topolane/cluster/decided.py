@@ -26,7 +26,7 @@ REFUSALS = {
     "would-share-links": "would share links",
     "cannot-isolate": "never has links of its own, even on the empty machine",
     "no-area": "would use links of isolated jobs",
-    NO_ENGINE: "is to be isolated, and the engine cannot answer",
+    NO_ENGINE: "needs the engine, which cannot answer",
 }
 """The kinds of refusals and what they mean, said of the job."""
 

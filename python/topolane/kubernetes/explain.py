@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from topolane._engine import Decision, InputError, Machine
 from topolane.cluster import explain as common
+from topolane.cluster.decided import NO_ENGINE
 from topolane.cluster.explain import FOR_EVER, LONGEST_HOSTS, Explanation, InTheWay, Why, until_then
 from topolane.cluster.hypothetical import NodeSlots
 from topolane.cluster.links import Words
@@ -69,7 +70,8 @@ def _waiting(look: KubernetesInspection, seen: View, group: PodGroup) -> Explana
     wait = wait_reason(group)
     since = f"Group {group.name} waits since {clock(group.since, look.time)}: {_there(group)}."
     more, way = list(_refused(group, job, wait)), None
-    if wait.kind is not None and wait.kind not in FOR_EVER and look.machine is not None and _is_known(group):
+    is_asked = wait.refused is not None and wait.refused.kind not in (*FOR_EVER, NO_ENGINE)
+    if is_asked and look.machine is not None and _is_known(group):
         why = Why(look.machine, seen, job, _slots(look, look.machine, group), WORDS)
         way = _way(look.machine, why)
         more += _now(look, job, way, sum(why.slots.free))
@@ -83,7 +85,7 @@ def _there(group: PodGroup) -> str:
 
 
 def _refused(group: PodGroup, job: Waiting, wait: GroupWaitReason) -> Iterator[str]:
-    if wait.kind is None:
+    if wait.refused is None or wait.refused.kind == NO_ENGINE:
         yield (
             f"The scheduler says: {wait.sentence}."
             if wait.sentence
@@ -91,10 +93,10 @@ def _refused(group: PodGroup, job: Waiting, wait: GroupWaitReason) -> Iterator[s
         )
         return
     yield f"The scheduler refused it: it asks for {plural(group.size, 'pod')} under {job.policy} and {wait.words}."
-    for one in wait.in_the_way:
+    for one in wait.refused.in_the_way:
         place, _, holders = one.partition(": ")
         yield f"In the way at {place}: {holders}."
-    if wait.kind in FOR_EVER:
+    if wait.refused.kind in FOR_EVER:
         yield "Change the group or its policy, or delete it."
 
 

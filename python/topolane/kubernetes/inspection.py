@@ -11,9 +11,11 @@ from functools import cached_property
 from topolane import texts, untrusted
 from topolane._engine import InputError, Machine
 from topolane.cluster.allocation import Allocation
+from topolane.cluster.decided import Decided
+from topolane.cluster.view import ISOLATED, UNKNOWN
 from topolane.kubernetes.client import KubernetesCluster, NotFoundError
 from topolane.kubernetes.machine import NODES, machine
-from topolane.kubernetes.objects import BANDWIDTH, POLICY, UNPLACED, BoundPlacement, KubernetesNode, Pod, when
+from topolane.kubernetes.objects import BANDWIDTH, POLICY, KubernetesNode, Pod, when
 from topolane.kubernetes.proofs import Proofs, proofs
 from topolane.kubernetes.settings import SchedulerSettings, settings
 
@@ -40,7 +42,7 @@ class PodGroup:
     number: int
     pods: tuple[Pod, ...]
     """Those that have not ended, in rank order."""
-    placement: BoundPlacement | None = None
+    placement: Decided | None = None
     """What the scheduler wrote last on one of its pods; None if nothing proves that it did."""
     is_proved: bool = False
     """Whether that is so of all pods that have a node. If not, it is not known which links are the group's."""
@@ -64,6 +66,23 @@ class PodGroup:
     def placed(self) -> list[Pod]:
         """The pods that have a node."""
         return [pod for pod in self.pods if pod.node]
+
+    @property
+    def described(self) -> Pod | None:
+        """The pod without a node of which the scheduler said most, and last; None if it said nothing of any."""
+        said = [pod for pod in self.pods if pod.why and not pod.node]
+        return max(
+            said,
+            key=lambda pod: (pod.said is not None, self.short in pod.why, pod.refused or 0.0),
+            default=None,
+        )
+
+    @property
+    def decided(self) -> Decided | None:
+        """What the scheduler published: the placement of a group with nodes, or else its refusal."""
+        if self.placement is not None or self.placed or self.described is None:
+            return self.placement
+        return self.described.said
 
     @property
     def hosts(self) -> list[str]:
@@ -171,34 +190,29 @@ class KubernetesInspection:
                 found[group.number] = Allocation(frozenset(self.holders[group.number]), links, said.share)
         return found, wrong
 
-    @cached_property
-    def isolated(self) -> frozenset[int]:
-        """The groups that keep others off their links."""
-        return frozenset(
-            group.number
-            for group in self.groups.values()
-            if group.is_proved and group.placement is not None and group.placement.isolated
-        )
+    def link_use(self, group: PodGroup) -> str:
+        """How a group uses links. That of unproved or contested links is not known."""
+        said = group.placement if group.is_proved else None
+        if said is None or (
+            said.links and said.link_use != ISOLATED and group.number not in self.allocations
+        ):
+            return UNKNOWN
+        return said.link_use
 
     @cached_property
     def closed(self) -> frozenset[int]:
         """The groups whose links no other group gets: the isolated ones, and those of which the links are not known."""
-        return self.isolated | {
+        return frozenset(
             group.number
             for group in self.groups.values()
-            if group.placed
-            and (
-                not group.is_proved
-                or group.placement is None
-                or group.placement.policy in UNPLACED
-                or (group.placement.links and group.number not in self.allocations)
-            )
-        }
+            if group.placed and self.link_use(group) in (ISOLATED, UNKNOWN)
+        )
 
-    def policy(self, group: PodGroup) -> tuple[str, str]:
-        """The policy of a group, and what gives it."""
-        if group.placement is not None:
-            return group.placement.policy, "its placement says so"
+    def policy(self, group: PodGroup) -> tuple[str, str | None]:
+        """The policy of a group and what gave it, as the scheduler published them, or else what will give it one."""
+        said = group.decided
+        if said is not None:
+            return said.policy, said.rule
         if group.first.policy:
             return group.first.policy, f"annotation {POLICY}"
         return self.settings.policy, self.settings.source or "the default of topolane-scheduler"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import datetime
 import functools
@@ -12,6 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 from topolane import texts, untrusted
+from topolane.cluster import decided
+from topolane.cluster.decided import Decided
 
 Amounts = dict[str, int]
 """What a pod asks for, or a node has, in thousandths: cpu, memory, nvidia.com/gpu, pods, ..."""
@@ -33,6 +36,8 @@ SIZE = "topolane.io/group-size"
 POLICY = "topolane.io/policy"
 BANDWIDTH = "topolane.io/min-bandwidth-share"
 PLACEMENT = "topolane.io/placement"
+RECORD = " topolane="
+"""What stands before the record in the message of a pod that waits."""
 RANKS = ("batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index")
 GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 """Names of GPUs among amounts."""
@@ -53,9 +58,9 @@ LONGEST_QUANTITY = 64
 LARGEST = (2**63 - 1) * ONE
 """The largest amount: Kubernetes lowers larger ones to it."""
 LONGEST_MESSAGE = 4096
-"""Letters of what a scheduler says of a pod."""
-UNPLACED = ("stock", "unknown")
-"""Policies of a placement that no policy of the engine chose: kube-scheduler did, or it is not known."""
+"""Letters of a scheduler's sentence on a pod."""
+MOST_SAID = 64 * 1024
+"""Letters of a condition's message, more than Kubernetes allows."""
 UNITS = {
     "n": Fraction(1, 10**9),
     "u": Fraction(1, 10**6),
@@ -120,47 +125,6 @@ class KubernetesNode:
 
 
 @dataclasses.dataclass(frozen=True)
-class BoundPlacement:
-    """What topolane-scheduler wrote on a pod when it bound it. Users of the namespace can write it too: see `proofs`."""
-
-    policy: str
-    rank: int
-    nodes: tuple[str, ...] = ()
-    """The node of each rank; empty where no pod is."""
-    revision: int = 0
-    """A later one counts more."""
-    links: tuple[int, ...] = ()
-    """Its own links between switches, by the machine's numbers."""
-    share: float = 1.0
-    """Its share of full bandwidth on them."""
-    isolated: bool = False
-    """Whether no other group may use links that it may use."""
-
-    @staticmethod
-    def of(text: str) -> BoundPlacement:
-        """The placement in an annotation. Raises ValueError with what is wrong with it."""
-        said = untrusted.table(text, LONGEST_NOTES)
-        links, nodes, isolated = said.get("links") or [], said.get("nodes") or [], said.get("isolated", False)
-        if type(links) is not list:
-            raise ValueError("links is no list")
-        if type(nodes) is not list or not all(type(node) is str for node in nodes):
-            raise ValueError("nodes is no list of names")
-        if type(isolated) is not bool:
-            raise ValueError("isolated is neither true nor false")
-        policy = untrusted.word(said.get("policy"), "policy")
-        return BoundPlacement(
-            policy,
-            untrusted.whole(said.get("rank", 0), "rank", 0, LARGEST_GROUP),
-            tuple(nodes),
-            untrusted.whole(said.get("revision") or 0, "revision", 0, (1 << 63) - 1),
-            tuple(untrusted.whole(link, "a link", 0, (1 << 32) - 1) for link in links),
-            untrusted.share(said.get("share"), "share"),
-            # Earlier releases wrote it on what kube-scheduler chose.
-            isolated and policy not in UNPLACED,
-        )
-
-
-@dataclasses.dataclass(frozen=True)
 class Pod:
     """A pod. Times in seconds since 1970."""
 
@@ -193,6 +157,8 @@ class Pod:
     """What its scheduler says of a pod that waits."""
     refused: float | None
     """Since when it says that it cannot be placed."""
+    said: Decided | None
+    """What it decided about the group of a pod that waits. It stands in a condition of the pod, and nothing proves it."""
     spec: Json
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
     owner: Json | None = None
@@ -212,6 +178,7 @@ class Pod:
         node = spec.get("nodeName") or ""
         placed = when(scheduled.get("lastTransitionTime")) if scheduled.get("status") == "True" else None
         key, is_grouped = _group(meta, spec, labels, notes)
+        why, said = _said(scheduled.get("message"))
         return Pod(
             uid=meta["uid"],
             namespace=meta["namespace"],
@@ -231,8 +198,9 @@ class Pod:
             rank=_rank(notes, labels),
             notes=notes,
             is_gated=bool(spec.get("schedulingGates")),
-            why=untrusted.line(scheduled.get("message"), LONGEST_MESSAGE),
+            why=why,
             refused=when(scheduled.get("lastTransitionTime")) if scheduled.get("status") == "False" else None,
+            said=said,
             spec=spec,
             labels=labels,
             owner=_controller(meta),
@@ -276,6 +244,17 @@ class Pod:
         text = self.notes.get(BANDWIDTH) or "1"
         found = float(text) if len(text) <= LONGEST_QUANTITY and DECIMAL.fullmatch(text) else 0.0
         return found if 0 < found <= 1 else None
+
+
+def _said(message: Any) -> tuple[str, Decided | None]:
+    """A scheduler's message without the record in it, and that record."""
+    text = message if isinstance(message, str) else ""
+    before, mark, record = text.partition(RECORD)
+    if mark:
+        with contextlib.suppress(ValueError):
+            said, after = untrusted.first_table(record, MOST_SAID)
+            return untrusted.line(before + after, LONGEST_MESSAGE), decided.of(said)
+    return untrusted.line(text, LONGEST_MESSAGE), None
 
 
 def _group(

@@ -16,11 +16,14 @@ from collections.abc import Sequence
 
 from topolane import texts
 from topolane._engine import InputError
+from topolane.cluster import decided
+from topolane.cluster.decided import Decided
 from topolane.kubernetes.client import KubernetesCluster
-from topolane.kubernetes.objects import LONGEST_NOTES, PLACEMENT, BoundPlacement, Pod
+from topolane.kubernetes.objects import LONGEST_NOTES, PLACEMENT, Pod
 
 PROOF = "topolane.io/placement-proof"
-STARTS = "topolane.io/placement/v1"
+STARTS, EARLIER = "topolane.io/placement/v2", "topolane.io/placement/v1"
+"""What begins that which is signed, now and by earlier releases."""
 USUAL_NAME = "topolane-placement-key"
 """The Secret that the scheduler makes in its own namespace."""
 MEMBER = "key"
@@ -30,9 +33,9 @@ SEEN = 4096
 """How many placements stay read."""
 
 
-def seal(key: bytes, group: str, pod: str, text: str) -> str:
+def seal(key: bytes, group: str, pod: str, text: str, starts: str = STARTS) -> str:
     """The checksum of a placement of one pod of a group. group: its key; pod: the UID."""
-    said = f"{STARTS}\0{group}\0{pod}\0{text}"
+    said = f"{starts}\0{group}\0{pod}\0{text}"
     return hmac.new(key, said.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 
@@ -43,7 +46,7 @@ class Proofs:
     key: bytes | None = None
     why: str | None = None
     """Why there is no key: a sentence."""
-    _read: dict[tuple[str, str, str], BoundPlacement | None] = dataclasses.field(
+    _read: dict[tuple[str, str, str], Decided | None] = dataclasses.field(
         default_factory=dict, repr=False, compare=False
     )
 
@@ -55,7 +58,8 @@ class Proofs:
         group, _, said = proof.partition(" ")
         if not group.startswith(f"{pod.namespace}/") or not said.isascii():
             return None
-        return group if hmac.compare_digest(said, seal(self.key, group, pod.uid, note)) else None
+        seals = [seal(self.key, group, pod.uid, note, starts) for starts in (STARTS, EARLIER)]
+        return group if any(hmac.compare_digest(said, each) for each in seals) else None
 
     def bound(self, pods: Sequence[Pod]) -> tuple[Pod, ...]:
         """The same pods, in the groups that they were bound for, whatever their labels say since."""
@@ -67,7 +71,7 @@ class Proofs:
             return pod
         return dataclasses.replace(pod, key=key, group=key.partition("#")[0], is_grouped=True)
 
-    def placement(self, pod: Pod) -> BoundPlacement | None:
+    def placement(self, pod: Pod) -> Decided | None:
         """What the scheduler wrote on a pod that it bound; None if it has nothing that is proved."""
         note = pod.notes.get(PLACEMENT, "")
         which = (pod.uid, note, pod.notes.get(PROOF, ""))
@@ -76,7 +80,7 @@ class Proofs:
         found = None
         if pod.node and self.group(pod) is not None:
             with contextlib.suppress(ValueError):
-                said = BoundPlacement.of(note)
+                said = decided.read(note, LONGEST_NOTES)
                 found = said if said.nodes[said.rank : said.rank + 1] == (pod.node,) else None
         if len(self._read) >= SEEN:
             self._read.clear()

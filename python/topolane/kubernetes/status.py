@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 
+from topolane.cluster.decided import NO_ENGINE
 from topolane.cluster.status import Status
 from topolane.kubernetes.inspection import KubernetesInspection
 from topolane.kubernetes.view import view
-from topolane.kubernetes.waiting import UNABLE
 from topolane.units import duration
 
 
@@ -81,7 +81,8 @@ def liveness(look: KubernetesInspection) -> SchedulerLiveness:
 def _unable(look: KubernetesInspection) -> str | None:
     """Why the engine does not decide, as far as the groups that wait or the scheduler's own settings say."""
     waits = [group for group in look.groups.values() if not group.placed]
-    stuck = [group.name for group in waits if any(UNABLE in pod.why for pod in group.pods)]
+    kinds = [(group.name, said.refused.kind) for group in waits if (said := group.decided) and said.refused]
+    stuck = [name for name, kind in kinds if kind == NO_ENGINE]
     if stuck:
         more = f" and {len(stuck) - 1} more" if len(stuck) > 1 else ""
         return f"The engine cannot answer, so {stuck[0]}{more} must wait: `topolane k8s explain {stuck[0]}` says why."

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from topolane._engine import Machine
-from topolane.cluster.view import ISOLATED, NONE, SHARED, UNKNOWN, Refused, Running, View, Waiting
+from topolane.cluster.view import NONE, Running, View, Waiting
 from topolane.kubernetes.export import of_each_node
 from topolane.kubernetes.fit import fits, may_use
 from topolane.kubernetes.inspection import KubernetesInspection, PodGroup, groups_of, on_machine
@@ -94,7 +94,7 @@ class _Filling:
             state="running" if len(job.placed) >= job.size else "partly",
             policy=policy,
             rule=rule,
-            link_use=self._link_use(job.number) if is_ours else NONE,
+            link_use=look.link_use(job) if is_ours else NONE,
             is_ours=is_ours,
         )
 
@@ -115,7 +115,7 @@ class _Filling:
             slots=len(job.pods),
             size=job.size,
             reason=wait.sentence,
-            refused=None if wait.kind is None else Refused(wait.kind, job.size, wait.since, pod.share or 1.0),
+            refused=wait.refused,
             policy=policy,
             rule=rule,
             is_ours=is_ours,
@@ -133,11 +133,6 @@ class _Filling:
             sum(asks.get(name, 0) for name in GPUS) // ONE,
         )
         return nodes, None if _is_whole(share, may.counts) else share, may.nodes
-
-    def _link_use(self, number: int) -> str:
-        if number in self._look.isolated:
-            return ISOLATED
-        return UNKNOWN if number in self._look.closed else SHARED
 
     def _nodes(self) -> Iterator[tuple[int, str]]:
         machine = self._machine

@@ -128,7 +128,7 @@ class Checks:
             if other == name or not there.pods:
                 continue
             is_by_number = (
-                not held.note.get("isolated") and not there.note.get("isolated")
+                "isolated" not in (held.note["link_use"], there.note["link_use"])
                 and held.note.get("machine") == there.note.get("machine")
             )  # fmt: skip
             if is_by_number:

@@ -1,0 +1,57 @@
+package plugin
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"topolane/scheduler/engine"
+)
+
+// The records are those that the one reader of all hosts reads: tests/cluster/test_decided.py.
+func TestRecords(t *testing.T) {
+	p := &plugin{world: newWorld(&args{}), groups: map[groupKey]*group{"default/a#Job.1": {id: 7}}}
+	g := &group{key: "default/g#Job.2", asked: asked{size: 5, policy: "isolated", rule: "annotation " + policyNote, share: 0.5}}
+	refused := p.refusalOf(g, &engine.Refusal{Name: "would-share-links", Text: "no: 5 wanted, 6 free",
+		Obstacles: []engine.Obstacle{{Name: "r0", Jobs: []uint64{7}}, {Name: "r1"}}})
+	placed := placement{Policy: "dedicated", Rule: ofScheduler, LinkUse: isolatedLinks, Nodes: []string{"n0", "n1"},
+		Links: []uint32{3, 5}, Share: 0.5, Machine: "0badcafe", Revision: 2}
+	ofStock := placement{Policy: stockPolicy, Rule: stockRule(nil), LinkUse: unknownLinks, Nodes: []string{"n0", ""}, Share: 1}
+	made := map[string]string{
+		"a refused group": strings.TrimPrefix(g.record(refused), recordStarts),
+		"a group without an answer": strings.TrimPrefix(g.record(&refusal{Kind: noEngine, Wanted: 5, Why: "it \"rests\". now"}),
+			recordStarts),
+	}
+	for what, placed := range map[string]placement{"a member with links": placed, "the choice of kube-scheduler": ofStock} {
+		notes, err := placed.notes(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made[what] = notes[placementNote]
+	}
+	seen := 0
+	for _, one := range shared[struct{ Host, What, Text string }](t, "../cluster/record_cases.json") {
+		if one.Host == "kubernetes" {
+			seen++
+			if made[one.What] != one.Text {
+				t.Errorf("%s: %s", one.What, made[one.What])
+			}
+		}
+	}
+	if seen != len(made) {
+		t.Errorf("%d of %d", seen, len(made))
+	}
+}
+
+// A message has the sentence first, and its record does not outlive the refusal.
+func TestAMessageEndsWithItsRecord(t *testing.T) {
+	p := &plugin{world: newWorld(&args{}), groups: map[groupKey]*group{}}
+	g := &group{key: "default/g#Job.2", asked: asked{size: 5, policy: "isolated", share: 1}, planned: time.Now()}
+	status := p.refuse(g, "group default/g waits", &refusal{Kind: "not-now", Wanted: 5})
+	if said := status.Message(); !strings.HasPrefix(said, "group default/g waits topolane={") || !strings.HasSuffix(said, "}") {
+		t.Errorf("%s", said)
+	}
+	if said := p.refuse(g, "group default/g: bad", nil).Message(); said != "group default/g: bad" || g.why != nil {
+		t.Errorf("%s", said)
+	}
+}
