@@ -51,7 +51,7 @@ MAY_IMPORT = {
     # It measures programs and decides nothing, so drivers that need what it measures may import it.
     "mpi": RUNNING,
     "slurm": RUNNING | {"cluster"},
-    "flux": RUNNING,
+    "flux": RUNNING | {"cluster"},
     "kubernetes": RUNNING | {"cluster"},
     "nova": RUNNING | {"cluster", "mpi"},
     # A bounded HTTP server, for those that serve more than metrics.

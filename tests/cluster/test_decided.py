@@ -63,6 +63,8 @@ def test_the_page_lists_the_keys() -> None:
         ({"links": [1 << 32]}, "a link is 4294967296"),
         ({"revision": -1}, "revision is -1"),
         ({"rank": 1.0}, "rank is 1.0"),
+        ({"takes": [1]}, "takes is no object"),
+        ({"takes": {"cores": -1}}, "cores is -1"),
         ({"offered": [1]}, "offered is no text"),
         ({"offered": "3-1"}, "'3-1' is not ascending numbers of the 24 nodes"),
         ({"offered": "24"}, "'24' is not ascending"),

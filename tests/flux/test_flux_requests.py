@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,6 +13,7 @@ import pytest
 from topolane import InputError, Machine, Policy, Refusal, State
 from topolane.flux.fabric import Fabric, RankNode, groups_of
 from topolane.flux.requests import NodeRequest
+from topolane.flux.resources import JobResources
 from topolane.flux.settings import FluxSettings, JobWords
 from topolane.policy import built_in
 
@@ -222,3 +226,41 @@ def test_counts_of_a_scheduler_take_the_place_of_the_file_s() -> None:
     assert machine.counting([(0, {})]).resources_of(0)["cores"] == 0
     with pytest.raises(InputError):
         machine.counting([(4, {"bad name": 1})])
+
+
+def test_a_record_keeps_what_a_job_holds() -> None:
+    """What is written for a running job has the keys of all hosts, and gives the same nodes, links and shares after a reload. So does
+    the record of an earlier release."""
+    fabric = Fabric.of(NODES, None, graph(2))
+    first = fabric.machine.node_named("n1"), fabric.machine.node_named("n0")
+    runs = JobResources((first[0] or 0, first[1] or 0), 5.0, 60.0, {"cores": 3, "gpu": 1}, (2,), 0.5)
+    record = runs.record(fabric, "dedicated")
+    cases = json.loads((Path(__file__).parents[1] / "cluster" / "record_cases.json").read_text())
+    (text,) = [case["text"] for case in cases if case["host"] == "flux"]
+    assert record | {"machine": "0badcafe"} == json.loads(text)
+    plain = JobResources(tuple(sorted(runs.nodes)), 5.0, 60.0)
+    assert plain.recorded(json.loads(json.dumps(record)), fabric) == runs
+    before = {"nodes": list(runs.nodes), "links": [2], "share": runs.share, "bandwidth-share": 0.5}
+    assert plain.recorded({"machine": fabric.mark, **before}, fabric) == runs
+    whole = dataclasses.replace(runs, share=None)
+    assert plain.recorded(whole.record(fabric, "isolated"), fabric) == whole
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"machine": "another"}, "started on another machine file"),
+        ({"nodes": ["n9"]}, "a node that the machine lacks"),
+        ({"share": 2}, "share is 2"),
+        ({"links": ["2"]}, "a link is"),
+        ({"bandwidth-share": 1.0}, "has a record that cannot be read"),
+    ],
+)
+def test_a_record_of_no_use_is_refused_in_a_sentence(changes: dict[str, Any], says: str) -> None:
+    """The job then keeps the nodes that R has, and its links are not known."""
+    fabric = Fabric.of(NODES, None, graph(2))
+    runs = JobResources((0,), 5.0, 60.0, None, (2,))
+    with pytest.raises(ValueError, match=says):
+        runs.recorded(runs.record(fabric, "dedicated") | changes, fabric)
+    with pytest.raises(ValueError, match="cannot be read"):
+        runs.recorded([], fabric)

@@ -17,7 +17,7 @@ from topolane.kubernetes.history import GroupHistory, GroupStarted
 from topolane.kubernetes.inspection import KubernetesInspection
 from topolane.kubernetes.machine import of_labels
 from topolane.kubernetes.objects import PLACEMENT, KubernetesNode, Pod
-from topolane.kubernetes.proofs import PROOF, Proofs, seal
+from topolane.kubernetes.proofs import EARLIER, PROOF, Proofs, seal
 from topolane.kubernetes.settings import SchedulerSettings
 from topolane.kubernetes.status import status
 
@@ -112,6 +112,20 @@ def test_what_was_signed_counts() -> None:
         "isolated",
         "isolated",
     )
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_isolated", "link_use"),
+    [("isolated", True, "isolated"), ("first-fit", False, "shared"), ("stock", True, "unknown")],
+)
+def test_what_an_earlier_release_signed_counts(policy: str, is_isolated: bool, link_use: str) -> None:
+    """It wrote isolated in place of link_use, some releases also of what kube-scheduler chose."""
+    pods = placed(policy=policy, isolated=is_isolated, link_use=None, links=[])
+    for body in pods:
+        notes, of = body["metadata"]["annotations"], str(Pod.of(body).key)
+        notes[PROOF] = f"{of} {seal(KEY, of, body['metadata']['uid'], notes[PLACEMENT], EARLIER)}"
+    (row,) = status(look(pods)).running
+    assert (row.policy, row.link_use) == (policy, link_use)
 
 
 @pytest.mark.parametrize(

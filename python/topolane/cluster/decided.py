@@ -58,6 +58,8 @@ class Decided:
     """A checksum of the machine that numbers the links."""
     revision: int = 0
     """Of several records of a job, the one with the highest counts."""
+    takes: Mapping[str, int] | None = None
+    """What it takes of each node; None for whole nodes."""
     offered: tuple[int, ...] = ()
     """The nodes that the host offered a waiting job, by the machine's numbers."""
     refused: Refused | None = None
@@ -84,6 +86,7 @@ def of(said: Mapping[str, Any], nodes: int = 0) -> Decided:
         share,
         None if said.get("machine") is None else untrusted.word(said["machine"], "machine"),
         untrusted.whole(said.get("revision") or 0, "revision", 0, MOST_REVISIONS),
+        _takes(said.get("takes")),
         tuple(_numbers(said.get("offered", ""), nodes)),
         None if said.get("refusal") is None else _refused(said["refusal"], share),
     )
@@ -124,6 +127,14 @@ def _in_the_way(said: Any) -> str:
     if type(said) is not dict:
         raise ValueError("what is in the way is no object")
     return f"{_name(said.get('at'), 'at')}: {', '.join(_name(job, 'a job') for job in _list(said, 'jobs'))}"
+
+
+def _takes(said: Any) -> dict[str, int] | None:
+    if said is None:
+        return None
+    if type(said) is not dict:
+        raise ValueError("takes is no object")
+    return {_name(name, "a resource"): untrusted.whole(said[name], name, 0, MOST_REVISIONS) for name in said}
 
 
 def _list(said: Mapping[str, Any], key: str) -> list[Any]:

@@ -31,12 +31,13 @@ from topolane import _engine
 from topolane._engine import Decision, InputError
 from topolane.flux.fabric import Fabric, RankNode
 from topolane.flux.requests import NodeRequest
+from topolane.flux.resources import JobResources
 from topolane.flux.settings import FluxSettings, JobWords, words_of
 
 T = TypeVar("T")
 NOTE = "topolane"
-"""The key next to R in a job's directory. It keeps what R cannot express, for example the links that the job
-owns.
+"""The key next to R in a job's directory. Its record keeps what R cannot express, for example the links that the
+job owns.
 """
 MODULE = "sched-topolane"
 """The module's name, by which `flux module stats` finds the scheduler."""
@@ -80,31 +81,6 @@ class FluxPool(ResourcePool):  # type: ignore[misc]
 
     def __init__(self, R: Any = None, log: Any = None, **options: Any) -> None:
         super().__init__(RankPool(R, log=log, **options))
-
-
-@dataclasses.dataclass(frozen=True)
-class JobResources:
-    """The resources of a running job."""
-
-    nodes: tuple[int, ...]
-    """Nodes of the machine, including spare ones."""
-    start: float
-    """Seconds since the epoch."""
-    walltime: float
-    share: dict[str, int] | None = None
-    """The share of each node that the job has; None for whole nodes."""
-    links: tuple[int, ...] = ()
-    bandwidth_share: float = 1.0
-
-    def note(self, fabric: Fabric) -> dict[str, Any]:
-        """The data that R cannot express, in the form that is kept next to it."""
-        return {
-            "machine": fabric.mark,
-            "nodes": self.nodes,
-            "share": self.share,
-            "links": self.links,
-            "bandwidth-share": self.bandwidth_share,
-        }
 
 
 class TopolaneScheduler(Scheduler):  # type: ignore[misc]
@@ -220,15 +196,10 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         except OSError:
             # Another scheduler started the job.
             note = None
-        if note is not None and note.get("machine") == fabric.mark:
-            links = tuple(note["links"])
-            runs = JobResources(
-                tuple(note["nodes"]), start, walltime, note["share"], links, note["bandwidth-share"]
-            )
-        elif note is not None:
-            self._warn(
-                jobid, "started on another machine file: it keeps its nodes, and its links are not known"
-            )
+        try:
+            runs = runs if note is None else runs.recorded(note, fabric)
+        except ValueError as error:
+            self._warn(jobid, f"{error}: it keeps its nodes, and its links are not known")
         self._running[jobid] = runs
         refused = self._tell(lambda engine: _refused(engine, jobid, runs))
         if refused is None:
@@ -425,7 +396,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         jobid = msg.payload["id"]
         txn = KVSTxn(self.handle)
         txn.put(_key(jobid, "R"), R)
-        txn.put(_key(jobid, NOTE), runs.note(self._fabric))
+        txn.put(_key(jobid, NOTE), runs.record(self._fabric, self._settings.policy))
         done = kvs_commit_async(self.handle, _kvstxn=txn)
         done.then(self._alloc_commit_continuation, (msg, R, annotations))
 
