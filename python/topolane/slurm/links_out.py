@@ -51,10 +51,7 @@ def parse(text: str, source: str) -> tuple[LinksOut, int]:
     """The links in the text of such a file, and the checksum of the machine file that numbers them. Raises
     InputError.
     """
-    body, mark, tail = text.rpartition("sum ")
-    if not mark or f"{plugin_state.sum_of(body.encode()):016x}" != tail.strip():
-        raise InputError(f"{source}: its checksum does not fit, so the file is not whole")
-    head, _, rest = body.partition("\n")
+    head, _, rest = plugin_state.whole(text, source).partition("\n")
     found = re.fullmatch(r"topolane-links-out 1 ([0-9a-f]{16}) ([0-9]{1,8}) ([0-9]{1,8})", head)
     if not found or not all(re.fullmatch("[0-9]{1,10}", word) for word in rest.split()):
         raise InputError(

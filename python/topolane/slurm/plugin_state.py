@@ -347,10 +347,7 @@ def _record(words: list[str]) -> Mapping[str, Any]:
 
 def parse_links(text: str, source: str) -> OwnedLinks:
     """The owned links in the text of a file. Raises InputError."""
-    body, mark, tail = text.rpartition("sum ")
-    if not mark or f"{sum_of(body.encode()):016x}" != tail.strip():
-        raise InputError(f"{source}: its checksum does not fit, so the file is not whole")
-    rows = _lines(body)
+    rows = _lines(whole(text, source))
     line, head = next(rows, (1, []))
     if head[:2] != ["topolane-links", "1"] or len(head) != 4 or not re.fullmatch("[0-9a-f]{16}", head[2]):
         raise _bad(source, line, " ".join(head), "`topolane-links 1`, a sum and a number of jobs")
@@ -366,6 +363,14 @@ def parse_links(text: str, source: str) -> OwnedLinks:
     if len(found) != _whole(head[3], source, 1):
         raise InputError(f"{source}: it has {len(found)} jobs, and its first line says {head[3]}")
     return OwnedLinks(int(head[2], 16), found)
+
+
+def whole(text: str, source: str) -> str:
+    """The text before the sum at its end. Raises InputError if the sum does not fit."""
+    body, mark, tail = text.rpartition("sum ")
+    if not mark or f"{sum_of(body.encode()):016x}" != tail.strip():
+        raise InputError(f"{source}: its checksum does not fit, so the file is not whole")
+    return body
 
 
 def sum_of(content: bytes | bytearray, total: int = SUM_OF_NOTHING) -> int:

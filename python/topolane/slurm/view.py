@@ -124,7 +124,7 @@ def _waiting(look: SlurmInspection, job: SlurmJob, eligible: tuple[int, ...] | N
         record=job.record,
         slots=size,
         size=size,
-        reason=wait.slurm,
+        reason=job.reason,
         refused=refused,
         policy=policy,
         rule=rule,

@@ -41,8 +41,6 @@ SLURM = {
 class JobWaitReason:
     """Why a job waits."""
 
-    slurm: str
-    """Slurm's reason."""
     words: str
     refused: Refused | None = None
     """The plugin's last refusal, if that is why the job waits."""
@@ -54,9 +52,9 @@ def wait_reason(look: SlurmInspection, job: SlurmJob) -> JobWaitReason:
     """Why a waiting job waits. The plugin's refusal counts if Slurm looks for nodes for the job."""
     said = look.decided(job)
     if said is None or said.refused is None or job.reason not in OURS:
-        return JobWaitReason(job.reason, SLURM.get(job.reason, f"Slurm says {job.reason}"))
+        return JobWaitReason(SLURM.get(job.reason, f"Slurm says {job.reason}"))
     words = refusal(said.refused, len(idle_of(look, said.offered)), len(said.offered))
-    return JobWaitReason(job.reason, words, said.refused, said.offered)
+    return JobWaitReason(words, said.refused, said.offered)
 
 
 def idle_of(look: SlurmInspection, offered: Collection[int]) -> list[int]:
