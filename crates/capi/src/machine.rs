@@ -46,7 +46,8 @@ pub unsafe extern "C" fn topolane_machine_read(
             let in_file =
                 |problem: topolane_fabric::InputError| Problem(problem.in_file(source).to_string());
             // Links are promised on it, so it must be a tree as it stands.
-            let options = read::Options { only_trees: true, ..read::Options::default() };
+            let options =
+                read::MachineOptions { only_trees: true, ..read::MachineOptions::default() };
             let read = read::read(content, format, &options).map_err(in_file)?;
             let mut description = read.description;
             if description.name.is_empty() {

@@ -37,7 +37,7 @@ pub type CableId = u32;
 
 /// The groups of one level. At level 0, the nodes.
 #[derive(Debug, Clone, Default)]
-struct Level {
+struct LevelGroups {
     /// The first node of each group; then one past the last node of the level.
     start: Vec<NodeIndex>,
     /// The first child of each group at the level below; then the number of children.
@@ -57,7 +57,7 @@ struct Level {
 }
 
 #[derive(Debug, Clone)]
-struct Site {
+struct SiteCabling {
     /// The levels of switches of this site alone, without padding.
     depth: usize,
     /// `cabling[l]` connects level `l` to `l + 1`.
@@ -67,7 +67,7 @@ struct Site {
 }
 
 #[derive(Debug, Clone)]
-struct Wan {
+struct WanLink {
     between: (u32, u32),
     latency: f64,
     bandwidth: f64,
@@ -77,9 +77,9 @@ struct Wan {
 #[derive(Debug, Clone)]
 pub struct Fabric {
     name: String,
-    levels: Vec<Level>,
-    sites: Vec<Site>,
-    wans: Vec<Wan>,
+    levels: Vec<LevelGroups>,
+    sites: Vec<SiteCabling>,
+    wans: Vec<WanLink>,
     /// WAN links on the shortest route between two sites; `u32::MAX` if there is none.
     site_hops: Vec<u32>,
     kinds: Vec<NodeKind>,

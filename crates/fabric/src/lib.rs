@@ -34,7 +34,7 @@ pub use node_kind::{NodeKind, Penalty};
 pub use nodeset::NodeSet;
 pub use presets::{PRESETS, fat_tree, pgft, preset};
 pub use routing::{
-    Adaptive, Dedicated, Fixed, JobLinks, ROUTINGS, Remembered, Routing, RoutingInfo, Rule,
-    Service, Step, SwitchPlace, Tables, Unreachable, routing,
+    AdaptiveRouting, DedicatedRouting, Fixed, JobLinks, ROUTINGS, RememberedRoutes, RouteStep,
+    Routing, RoutingInfo, Rule, Service, SwitchPlace, Tables, Unreachable, routing,
 };
 pub use scramble::scramble;

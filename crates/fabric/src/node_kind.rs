@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::resources::{CORES, Counts, MEMORY, Resources};
+use crate::resources::{CORES, MEMORY, ResourceCounts, Resources};
 
 /// A kind of node: its cores, memory and network interfaces.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub struct NodeKind {
     /// Bytes per second that all cores together can move to and from memory.
     pub memory_bandwidth: f64,
     /// Other resources that jobs take, with their counts: `gpu`, `gpu:h100`, `nic`, ...
-    pub resources: Counts,
+    pub resources: ResourceCounts,
 }
 
 /// By how much an interface falls short of an even share if several messages use it. The factors are numbers above 0;
@@ -170,7 +170,7 @@ impl Default for NodeKind {
             copy_bandwidth: 4e9,
             copy_latency: 5e-7,
             memory_bandwidth: 6.4e10,
-            resources: Counts::default(),
+            resources: ResourceCounts::default(),
         }
     }
 }

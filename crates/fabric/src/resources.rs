@@ -101,9 +101,9 @@ pub fn check_resource(name: &str) -> Result<(), String> {
 
 /// The amount of each resource of a node in addition to cores and memory, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Counts(BTreeMap<String, u32>);
+pub struct ResourceCounts(BTreeMap<String, u32>);
 
-impl Counts {
+impl ResourceCounts {
     /// The names and counts, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u32)> {
         self.0.iter().map(|(name, &count)| (name.as_str(), count))
@@ -148,31 +148,31 @@ fn check_counted(name: &str) -> Result<(), String> {
     }
 }
 
-impl<const N: usize> From<[(&str, u32); N]> for Counts {
+impl<const N: usize> From<[(&str, u32); N]> for ResourceCounts {
     fn from(counts: [(&str, u32); N]) -> Self {
         counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
     }
 }
 
-impl FromIterator<(String, u32)> for Counts {
+impl FromIterator<(String, u32)> for ResourceCounts {
     fn from_iter<I: IntoIterator<Item = (String, u32)>>(counts: I) -> Self {
         // Zero counts are dropped.
-        Counts(counts.into_iter().filter(|&(_, count)| count > 0).collect())
+        ResourceCounts(counts.into_iter().filter(|&(_, count)| count > 0).collect())
     }
 }
 
-impl<'de> Deserialize<'de> for Counts {
+impl<'de> Deserialize<'de> for ResourceCounts {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Table;
-        impl<'de> Visitor<'de> for Table {
-            type Value = Counts;
+        struct ResourceCountsVisitor;
+        impl<'de> Visitor<'de> for ResourceCountsVisitor {
+            type Value = ResourceCounts;
 
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
                 f.write_str("a table of resources and their counts")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Counts, A::Error> {
-                let mut counts = Counts::default();
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ResourceCounts, A::Error> {
+                let mut counts = ResourceCounts::default();
                 while let Some(Name(name)) = map.next_key()? {
                     let count = map.next_value_seed(CountOf(&name))?;
                     counts.0.insert(name, count);
@@ -181,7 +181,7 @@ impl<'de> Deserialize<'de> for Counts {
                 Ok(counts.0.into_iter().collect())
             }
         }
-        deserializer.deserialize_map(Table)
+        deserializer.deserialize_map(ResourceCountsVisitor)
     }
 }
 

@@ -17,10 +17,10 @@ impl Fabric {
     /// The route stays on one rail. Only if no rail has a complete route, and the rails meet, it goes up on one rail
     /// and down on another.
     pub fn route_by(&self, rule: Rule, from: NodeIndex, to: NodeIndex) -> Option<Route> {
-        self.route_on(rule, (from, to), Ends::Same).or_else(|| {
+        self.route_on(rule, (from, to), RailEnds::Same).or_else(|| {
             let site = self.site_of_group(0, from);
             let may_cross = self.rails(site) > 1 && self.meets_from(site, 1);
-            may_cross.then(|| self.route_on(rule, (from, to), Ends::Any))?
+            may_cross.then(|| self.route_on(rule, (from, to), RailEnds::Any))?
         })
     }
 
@@ -29,7 +29,7 @@ impl Fabric {
         &self,
         rule: Rule,
         pair: (NodeIndex, NodeIndex),
-        ends: Ends,
+        ends: RailEnds,
     ) -> Option<Route> {
         let (from, to) = pair;
         let mut climb = Climb { fabric: self, rule, pair, ends, route: Route::new() };
@@ -54,7 +54,7 @@ impl Fabric {
         &self,
         rule: Rule,
         pair: (NodeIndex, NodeIndex),
-        ends: Ends,
+        ends: RailEnds,
         top: usize,
         path: &mut Vec<Channel>,
     ) {
@@ -67,7 +67,7 @@ impl Fabric {
             let cabling = self.cabling(site, level);
             let ports = cabling.parents * cabling.cables;
             let mut port = rule.port(pair, level, self.width(site, level), ports);
-            if let Ends::Rails(rail, _) = ends
+            if let RailEnds::Rails(rail, _) = ends
                 && level == 0
             {
                 // The next port that leads to the parent on that rail.
@@ -117,7 +117,7 @@ impl Fabric {
 
 /// The rails on which a route leaves its first node and enters its last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ends {
+pub(crate) enum RailEnds {
     /// The same rail for both, as the rule prefers.
     Same,
     /// Any rails; the rails must meet.
@@ -126,21 +126,21 @@ pub(crate) enum Ends {
     Rails(u32, u32),
 }
 
-impl Ends {
+impl RailEnds {
     fn may_differ(self) -> bool {
         match self {
-            Ends::Same => false,
-            Ends::Any => true,
-            Ends::Rails(up, down) => up != down,
+            RailEnds::Same => false,
+            RailEnds::Any => true,
+            RailEnds::Rails(up, down) => up != down,
         }
     }
 
     /// Whether a route may use the node link to parent `up` and the one from parent `down`.
     fn allow(self, up: u32, down: u32) -> bool {
         match self {
-            Ends::Same => up == down,
-            Ends::Any => true,
-            Ends::Rails(first, last) => (up, down) == (first, last),
+            RailEnds::Same => up == down,
+            RailEnds::Any => true,
+            RailEnds::Rails(first, last) => (up, down) == (first, last),
         }
     }
 }
@@ -152,7 +152,7 @@ struct Climb<'a> {
     rule: Rule,
     /// The pair of nodes whose ports the rule chooses.
     pair: (NodeIndex, NodeIndex),
-    ends: Ends,
+    ends: RailEnds,
     route: Route,
 }
 

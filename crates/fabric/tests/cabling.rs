@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 
 use proptest::prelude::*;
-use topolane_fabric::read::{Format, Options, Read, ibnetdiscover, read};
+use topolane_fabric::read::{Format, MachineOptions, Read, ibnetdiscover, read};
 use topolane_fabric::write::Writer;
 use topolane_fabric::{Children, Description, Fabric, preset};
 
@@ -104,8 +104,8 @@ fn reported(cables: &[Cable], by: &[u8]) -> String {
     format!("{{{}}}", rows.collect::<Vec<_>>().join(",\n"))
 }
 
-fn options(hosts: &[String]) -> Options {
-    Options { hosts: Some(hosts.join(",")), ..Options::default() }
+fn options(hosts: &[String]) -> MachineOptions {
+    MachineOptions { hosts: Some(hosts.join(",")), ..MachineOptions::default() }
 }
 
 fn guessed(text: &str, format: Format, hosts: &[String]) -> Read {
@@ -232,7 +232,7 @@ fn neighbours(rows: &[(&str, &str, &str, &str)], hosts: &str) -> (Fabric, String
         format!("\"{device}\": {{\"lldp\": {{\"interface\": [{}]}}}}", ports.join(",\n"))
     });
     let text = format!("{{{}}}", rows.collect::<Vec<_>>().join(",\n"));
-    let options = Options { hosts: Some(hosts.to_owned()), ..Options::default() };
+    let options = MachineOptions { hosts: Some(hosts.to_owned()), ..MachineOptions::default() };
     let found =
         read(&text, Format::Lldp, &options).unwrap_or_else(|error| panic!("{error}\n{text}"));
     (Fabric::build(&found.description).unwrap(), found.notes.join("; "))
@@ -398,7 +398,7 @@ fn refusals_name_the_line() {
         assert_eq!(error.line, line, "{error}");
     }
     let text = rows("n1,eth0,leaf,swp1\n");
-    let error = read(&text, Format::Netbox, &Options::default()).unwrap_err();
+    let error = read(&text, Format::Netbox, &MachineOptions::default()).unwrap_err();
     assert!(error.message.contains("--hosts"), "{error}");
     let error = read("name = \"m\"", Format::Toml, &hosts).unwrap_err();
     assert!(error.message.contains("--hosts"), "{error}");

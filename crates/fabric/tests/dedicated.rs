@@ -14,11 +14,11 @@ use common::mark_missing;
 use owners::jobs_on;
 use proptest::prelude::*;
 use proptest::sample::Index;
-use topolane_fabric::read::{Source, ibnetdiscover, lfts, ports};
+use topolane_fabric::read::{NamedText, ibnetdiscover, lfts, ports};
 use topolane_fabric::write::LinearTables;
 use topolane_fabric::{
-    Channel, Dedicated, Description, Fabric, Fixed, JobLinks, NodeSet, Remembered, Routing, Rule,
-    Service, Step, SwitchPlace, pgft, write,
+    Channel, DedicatedRouting, Description, Fabric, Fixed, JobLinks, NodeSet, RememberedRoutes,
+    RouteStep, Routing, Rule, Service, SwitchPlace, pgft, write,
 };
 
 /// A tree of two or three levels, each node of which hangs on one leaf switch. A few cables may be missing.
@@ -44,8 +44,8 @@ fn build(description: &Description) -> Arc<Fabric> {
     Arc::new(Fabric::build(description).unwrap())
 }
 
-fn owned(fabric: &Arc<Fabric>, jobs: &[JobLinks]) -> Dedicated {
-    Dedicated::new(fabric, jobs, &Service::default()).unwrap()
+fn owned(fabric: &Arc<Fabric>, jobs: &[JobLinks]) -> DedicatedRouting {
+    DedicatedRouting::new(fabric, jobs, &Service::default()).unwrap()
 }
 
 fn path(routing: &dyn Routing, from: u32, to: u32) -> Option<Vec<Channel>> {
@@ -71,7 +71,7 @@ fn switches(fabric: &Fabric) -> Vec<SwitchPlace> {
 }
 
 /// Every entry of every table, by switch and destination.
-fn entries(routes: &Dedicated) -> HashMap<(SwitchPlace, u32), Option<Step>> {
+fn entries(routes: &DedicatedRouting) -> HashMap<(SwitchPlace, u32), Option<RouteStep>> {
     let fabric = routes.fabric();
     let nodes = || 0..fabric.nodes();
     let of = |at| nodes().map(move |to| ((at, to), routes.step(at, SwitchPlace::node(to))));
@@ -123,9 +123,9 @@ proptest! {
         jobs.retain(|job| !job.links.iter().any(is_reserved));
         let nodes = served.iter().map(|which| which.index(fabric.nodes() as usize) as u32);
         let service = Service { nodes: nodes.collect(), uplinks: reserved };
-        let routes = Dedicated::new(&fabric, &jobs, &service).unwrap();
+        let routes = DedicatedRouting::new(&fabric, &jobs, &service).unwrap();
         let fixed = Fixed::new(Arc::clone(&fabric), Rule::DestinationModK);
-        let remembered = Remembered::new(routes.clone());
+        let remembered = RememberedRoutes::new(routes.clone());
         for from in 0..fabric.nodes() {
             for to in 0..fabric.nodes() {
                 let way = path(&routes, from, to);
@@ -219,7 +219,7 @@ proptest! {
         prop_assume!(!fabric.is_padded());
         let jobs = jobs_on(&fabric, seed);
         let routes = owned(&fabric, &jobs);
-        let source = |text, name| Source { text, name };
+        let source = |text, name| NamedText { text, name };
         let all_ports = ports(&fabric, source(&net, "net")).unwrap();
         let tables = LinearTables::new(&routes, all_ports.clone());
         // The tables are the same whether they are made from scratch or from those without jobs, by the entries of all

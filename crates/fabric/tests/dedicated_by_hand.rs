@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use topolane_fabric::{
-    Channel, Dedicated, Description, Fabric, JobLinks, MissingCable, Routing, Service, pgft,
+    Channel, DedicatedRouting, Description, Fabric, JobLinks, MissingCable, Routing, Service, pgft,
 };
 
 fn build(description: &Description) -> Arc<Fabric> {
@@ -33,7 +33,7 @@ fn job(name: &str, nodes: &[u32], links: &[u32]) -> JobLinks {
 #[track_caller]
 fn refused(jobs: &[JobLinks], uplinks: u32, says: &str) {
     let service = Service { nodes: vec![7], uplinks };
-    let made = Dedicated::new(&small(), jobs, &service);
+    let made = DedicatedRouting::new(&small(), jobs, &service);
     assert_eq!(made.map(|_| ()).unwrap_err().to_string(), says);
 }
 
@@ -83,7 +83,8 @@ fn a_missing_cable_cannot_be_owned() {
     mark_missing_at(&mut tree, 1);
     let fabric = build(&tree);
     let missing = fabric.missing_cables()[0];
-    let made = Dedicated::new(&fabric, &[job("7", &[0, 2], &[missing])], &Service::default());
+    let made =
+        DedicatedRouting::new(&fabric, &[job("7", &[0, 2], &[missing])], &Service::default());
     let says = format!("job 7: cable {missing} (an uplink of leaf0) is missing");
     assert_eq!(made.unwrap_err().to_string(), says);
 }
@@ -106,7 +107,7 @@ fn service_traffic_keeps_to_reserved_uplink_slots() {
     let jobs = [job("7", &[0, 1, 4, 5, 16, 17], &links)];
     let routes = |uplinks| {
         let service = Service { nodes: vec![30, 31, 14], uplinks };
-        Dedicated::new(&fabric, &jobs, &service).unwrap()
+        DedicatedRouting::new(&fabric, &jobs, &service).unwrap()
     };
     let [all, over_owned, others] = routes(0).service_routes();
     assert_eq!((all, others), (36, 0));

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use topolane_fabric::read::{Format, Options, Read, read};
+use topolane_fabric::read::{Format, MachineOptions, Read, read};
 use topolane_fabric::{Fabric, InputError};
 
 fn get(
@@ -12,7 +12,8 @@ fn get(
     text: &str,
     topology: Option<&str>,
 ) -> Result<(Fabric, Vec<String>), InputError> {
-    let options = Options { topology: topology.map(str::to_owned), ..Options::default() };
+    let options =
+        MachineOptions { topology: topology.map(str::to_owned), ..MachineOptions::default() };
     let Read { description, notes, .. } = read(text, format, &options)?;
     Ok((Fabric::build(&description)?, notes))
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use common::machine;
 use proptest::prelude::*;
-use topolane_fabric::read::{Format, Options, read};
+use topolane_fabric::read::{Format, MachineOptions, read};
 use topolane_fabric::write::{WRITERS, Writer};
 use topolane_fabric::{
     Children, Description, DomainDescription, Fabric, pgft, preset, read as readers,
@@ -18,7 +18,8 @@ fn written(fabric: &Fabric, writer: &str) -> String {
 }
 
 fn again(text: &str, format: Format, topology: Option<&str>) -> Fabric {
-    let options = Options { topology: topology.map(str::to_owned), ..Options::default() };
+    let options =
+        MachineOptions { topology: topology.map(str::to_owned), ..MachineOptions::default() };
     let read = read(text, format, &options).unwrap_or_else(|error| panic!("{error}\n{text}"));
     Fabric::build(&read.description).expect("a fabric")
 }

@@ -7,8 +7,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use topolane_fabric::read::{Format, Options, Read, Source, ibnetdiscover, ports, read};
-use topolane_fabric::{Children, Dedicated, Description, Fabric, Group, Service, pgft, write};
+use topolane_fabric::read::{Format, MachineOptions, NamedText, Read, ibnetdiscover, ports, read};
+use topolane_fabric::{
+    Children, DedicatedRouting, Description, Fabric, Group, Service, pgft, write,
+};
 
 /// The devices of a subnet by their identifiers.
 #[derive(Default, Clone)]
@@ -120,7 +122,8 @@ impl Net {
     }
 
     fn read_as(&self, hosts: Option<&str>) -> Read {
-        let options = Options { hosts: hosts.map(str::to_owned), ..Options::default() };
+        let options =
+            MachineOptions { hosts: hosts.map(str::to_owned), ..MachineOptions::default() };
         let text = self.text();
         read(&text, Format::Ibnetdiscover, &options)
             .unwrap_or_else(|error| panic!("{error}\n{text}"))
@@ -319,7 +322,7 @@ fn a_level_of_several_speeds_is_named() {
             _ => line.to_owned(),
         })
         .collect();
-    let found = read(&slow.join("\n"), Format::Ibnetdiscover, &Options::default()).unwrap();
+    let found = read(&slow.join("\n"), Format::Ibnetdiscover, &MachineOptions::default()).unwrap();
     assert_eq!(found.description.sites[0].cabling[1].bandwidth, 4e9);
     let notes = found.notes.join("; ");
     assert!(notes.contains("cables above level 1 have several speeds (1 of 1 GB/s, 3 of 4 GB/s): all count as 4 GB/s"), "{notes}");
@@ -353,9 +356,9 @@ fn tables_lead_to_what_the_tree_does_without() {
     net.host("ufm", &[&spine]);
     let text = net.text();
     let fabric = Arc::new(Fabric::build(&net.read().description).unwrap());
-    let found = ports(&fabric, Source { text: &text, name: "net" }).unwrap();
+    let found = ports(&fabric, NamedText { text: &text, name: "net" }).unwrap();
     assert_eq!(found.outside, [0u16; 0], "{text}");
-    let routes = Dedicated::new(&fabric, &[], &Service::default()).unwrap();
+    let routes = DedicatedRouting::new(&fabric, &[], &Service::default()).unwrap();
     let tables = write::LinearTables::new(&routes, found).text();
     let hosts = net.0.values().filter(|device| !device.is_switch).count();
     for (id, device) in net.0.iter().filter(|(_, device)| device.is_switch) {

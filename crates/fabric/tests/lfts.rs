@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use topolane_fabric::read::{Source, ibnetdiscover, lfts};
+use topolane_fabric::read::{NamedText, ibnetdiscover, lfts};
 use topolane_fabric::write::{ibnetdiscover as ibnetdiscover_of, link_names, machine_toml};
 use topolane_fabric::{Fabric, Routing, Tables, pgft};
 
@@ -61,7 +61,7 @@ fn fabric(net: &str) -> Arc<Fabric> {
 }
 
 fn read_with(dump: &str, net: &str) -> Result<Tables, String> {
-    let source = |text, name| Source { text, name };
+    let source = |text, name| NamedText { text, name };
     let read = lfts(&fabric(net), source(dump, "tables"), source(net, "net"));
     read.map_err(|error| error.to_string())
 }
@@ -265,7 +265,7 @@ fn lids_of_the_subnet() {
 /// The machine may be described in another file, with other speeds, but must have the same cables as the subnet.
 #[test]
 fn the_machine_is_the_subnet() {
-    let source = |text, name| Source { text, name };
+    let source = |text, name| NamedText { text, name };
     let dump = opensm(&whole());
     let faster = machine_toml(&fabric(NET)).replace("bandwidth = 1", "bandwidth = 2");
     let read = |toml: &str| {

@@ -13,9 +13,9 @@ use common::damage::{apply, damage};
 use common::{mark_missing, small_tree};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use topolane_fabric::read::{Source, ibnetdiscover, lfts, ports};
+use topolane_fabric::read::{NamedText, ibnetdiscover, lfts, ports};
 use topolane_fabric::write::{LinearTables, link_names};
-use topolane_fabric::{Dedicated, Fabric, InputError, Routing, Service, Tables, write};
+use topolane_fabric::{DedicatedRouting, Fabric, InputError, Routing, Service, Tables, write};
 
 /// What the text of `ibnetdiscover` holds, read in the simplest way.
 #[derive(Default)]
@@ -130,7 +130,7 @@ fn dump(net: &Net, towards: &Forwarding) -> String {
 fn read(dump: &str, net: &str) -> Result<Option<Tables>, InputError> {
     let Ok(description) = ibnetdiscover(net) else { return Ok(None) };
     let Ok(fabric) = Fabric::build(&description) else { return Ok(None) };
-    let source = |text, name| Source { text, name };
+    let source = |text, name| NamedText { text, name };
     lfts(&Arc::new(fabric), source(dump, "tables"), source(net, "net")).map(Some)
 }
 
@@ -156,10 +156,10 @@ fn forwarding(net: &Net, seed: u64) -> Forwarding<'_> {
 
 /// Writes tables for the subnet that a text describes, and reads any dump that comes with it.
 fn write_over(net: &str, dump: &str) {
-    let source = |text, name| Source { text, name };
+    let source = |text, name| NamedText { text, name };
     let Ok(description) = ibnetdiscover(net) else { return };
     let Ok(fabric) = Fabric::build(&description).map(Arc::new) else { return };
-    let Ok(routes) = Dedicated::new(&fabric, &[], &Service::default()) else { return };
+    let Ok(routes) = DedicatedRouting::new(&fabric, &[], &Service::default()) else { return };
     let Ok(ports) = ports(&fabric, source(net, "net")) else { return };
     let tables = LinearTables::new(&routes, ports);
     let text = tables.text();

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use topolane_fabric::{
-    CrossRail, Dedicated, Description, Direction, Fabric, Fixed, JobLinks, Link, MissingCable,
-    NodeIndex, Remembered, Routing, Rule, Service, SwitchPlace, pgft, read, write,
+    CrossRail, DedicatedRouting, Description, Direction, Fabric, Fixed, JobLinks, Link,
+    MissingCable, NodeIndex, RememberedRoutes, Routing, Rule, Service, SwitchPlace, pgft, read,
+    write,
 };
 
 /// A machine of two levels with these children, rails, parents and parallel cables above the leaves. `meet` says
@@ -180,7 +181,7 @@ fn a_way_that_is_not_whole_gives_way_to_another() {
 fn the_tables_reach_every_adapter_by_its_rail() {
     for meet in [true, false] {
         let fabric = build(&rails([2, 3], 3, 2, 2, meet));
-        let routes = Dedicated::new(&fabric, &[], &Service::default()).unwrap();
+        let routes = DedicatedRouting::new(&fabric, &[], &Service::default()).unwrap();
         for to in 0..fabric.nodes() {
             for rail in 0..3 {
                 for leaf in 0..3 {
@@ -219,9 +220,9 @@ fn a_job_needs_links_on_every_rail() {
     let cable = |(leaf, switch)| fabric.cable(1, leaf, switch, 0, 0).unwrap();
     let job = |links: Vec<u32>| JobLinks { name: "7".to_owned(), nodes: vec![0, 2], links };
     let both: Vec<u32> = uplinks(0).chain(uplinks(1)).map(cable).collect();
-    Dedicated::new(&fabric, &[job(both.clone())], &Service::default()).unwrap();
-    let error =
-        Dedicated::new(&fabric, &[job(both[..2].to_vec())], &Service::default()).unwrap_err();
+    DedicatedRouting::new(&fabric, &[job(both.clone())], &Service::default()).unwrap();
+    let error = DedicatedRouting::new(&fabric, &[job(both[..2].to_vec())], &Service::default())
+        .unwrap_err();
     assert!(error.message.contains("job 7: its links do not lead"), "{error}");
 }
 
@@ -264,7 +265,7 @@ proptest! {
     #[test]
     fn tables_lead_to_their_adapter_wherever_they_lead(machine in damaged()) {
         let fabric = build(&machine);
-        let routes = Dedicated::new(&fabric, &[], &Service::default()).unwrap();
+        let routes = DedicatedRouting::new(&fabric, &[], &Service::default()).unwrap();
         for (from, to) in (0..fabric.nodes()).flat_map(|a| (0..fabric.nodes()).map(move |b| (a, b))) {
             for rail in 0..fabric.rails(0) {
                 let (mut at, mut links) = (SwitchPlace::node(from), Vec::new());
@@ -285,9 +286,9 @@ proptest! {
     #[test]
     fn traffic_stays_on_its_rail(machine in any_rails()) {
         let fabric = build(&machine);
-        let tables = || Dedicated::new(&fabric, &[], &Service::default()).unwrap();
+        let tables = || DedicatedRouting::new(&fabric, &[], &Service::default()).unwrap();
         let fixed = Fixed::new(Arc::clone(&fabric), Rule::DestinationModK);
-        let routings: [&dyn Routing; 3] = [&fixed, &tables(), &Remembered::new(tables())];
+        let routings: [&dyn Routing; 3] = [&fixed, &tables(), &RememberedRoutes::new(tables())];
         for (from, to) in (0..fabric.nodes()).flat_map(|a| (0..fabric.nodes()).map(move |b| (a, b))) {
             for rail in 0..fabric.rails(0) {
                 for routing in routings {

@@ -1,7 +1,7 @@
 //! Counted resources of nodes in a machine file.
 #![allow(clippy::unwrap_used)]
 
-use topolane_fabric::resources::{CORES, Counts, MEMORY};
+use topolane_fabric::resources::{CORES, MEMORY, ResourceCounts};
 use topolane_fabric::{Fabric, NodeKind, read, scramble, write};
 
 fn machine(node: &str, other: &str) -> String {
@@ -111,7 +111,7 @@ fn a_bad_resource_is_refused_where_it_stands() {
 #[test]
 fn a_built_machine_is_checked() {
     let mut machine = read::machine_toml(&machine("", "")).unwrap();
-    machine.kinds[0].resources = Counts::from([("a b", 1)]);
+    machine.kinds[0].resources = ResourceCounts::from([("a b", 1)]);
     assert!(Fabric::build(&machine).unwrap_err().message.contains("\"a b\" is no name"));
     machine.kinds[0].resources = (0..100).map(|i| (format!("r{i}"), 1)).collect();
     let error = Fabric::build(&machine).unwrap_err().message;

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use topolane_fabric::{
     Cabling, Children, Description, Fabric, Group, NodeDescription, NodeKind, NodeSet,
-    SiteDescription, resources::Counts,
+    SiteDescription, resources::ResourceCounts,
 };
 use topolane_placement::{
     Amounts, GpuPart, Occupancy, Policy, Request, SeenRequests, Share, policy,
@@ -76,7 +76,7 @@ impl Cluster {
                 ..NodeKind::default()
             };
             if count > 0 {
-                made.resources = Counts::from([("gpu", count)]);
+                made.resources = ResourceCounts::from([("gpu", count)]);
             }
             let found = kinds.iter().position(|known| known == &made);
             let kind_index = found.unwrap_or_else(|| {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use topolane_fabric::{Dedicated, Fabric, JobLinks, Routing, Service, pgft};
+use topolane_fabric::{DedicatedRouting, Fabric, JobLinks, Routing, Service, pgft};
 use topolane_placement::{Occupancy, Placement, Request, policy};
 
 /// A job arrives with a number of nodes and accepts a share of full bandwidth; or the job with this index leaves.
@@ -59,7 +59,7 @@ proptest! {
                 }
             }
             let jobs: Vec<JobLinks> = running.iter().map(job).collect();
-            let routes = Dedicated::new(&fabric, &jobs, &Service::default()).unwrap();
+            let routes = DedicatedRouting::new(&fabric, &jobs, &Service::default()).unwrap();
             for job in &jobs {
                 check_ways(&fabric, &routes, job);
             }
@@ -72,7 +72,7 @@ fn job((id, placement): &(u64, Placement)) -> JobLinks {
     JobLinks { name: id.to_string(), nodes, links }
 }
 
-fn check_ways(fabric: &Fabric, routes: &Dedicated, job: &JobLinks) {
+fn check_ways(fabric: &Fabric, routes: &DedicatedRouting, job: &JobLinks) {
     let mut path = Vec::new();
     for &from in &job.nodes {
         for &to in &job.nodes {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::rule;
 use proptest::prelude::*;
-use topolane_fabric::resources::Counts;
+use topolane_fabric::resources::ResourceCounts;
 use topolane_fabric::{Fabric, NodeIndex, NodeKind, pgft};
 use topolane_placement::{Amounts, GpuPart, Occupancy, Placement, Request, SeenRequests, Share};
 
@@ -21,7 +21,7 @@ fn machine() -> Arc<Fabric> {
         sockets: 1,
         cores_per_socket: CORES as u32,
         memory: 1 << 40,
-        resources: Counts::from([("gpu", GPUS as u32)]),
+        resources: ResourceCounts::from([("gpu", GPUS as u32)]),
         ..NodeKind::default()
     }];
     Arc::new(Fabric::build(&described).unwrap())

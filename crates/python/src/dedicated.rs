@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use topolane_fabric::read::{Source, ports};
+use topolane_fabric::read::{NamedText, ports};
 use topolane_fabric::write::LinearTables;
-use topolane_fabric::{Dedicated, JobLinks, NodeSet, Service};
+use topolane_fabric::{DedicatedRouting, JobLinks, NodeSet, Service};
 
 use crate::answering::answering;
 use crate::error::input_error;
@@ -15,7 +15,7 @@ use crate::routing::Routing;
 /// Routes on a machine that keep the traffic of jobs on the links that they own. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct DedicatedRoutes {
-    routes: Arc<Dedicated>,
+    routes: Arc<DedicatedRouting>,
 }
 
 /// Entries that differ from an earlier text: by node, and for all other destinations.
@@ -38,7 +38,7 @@ impl DedicatedRoutes {
         let jobs: Vec<JobLinks> = jobs.into_iter().map(job).collect();
         let service = Service { nodes: service, uplinks };
         let fabric = Arc::clone(&machine.fabric);
-        let routes = answering(py, move || Dedicated::new(&fabric, &jobs, &service))?;
+        let routes = answering(py, move || DedicatedRouting::new(&fabric, &jobs, &service))?;
         let routes = routes.map_err(input_error)?;
         Ok(DedicatedRoutes { routes: Arc::new(routes) })
     }
@@ -67,7 +67,7 @@ impl DedicatedRoutes {
         let made = answering(py, move || {
             let ports = ports(
                 topolane_fabric::Routing::fabric(&*routes),
-                Source { text: &net, name: &source },
+                NamedText { text: &net, name: &source },
             )?;
             let (switches, outside) = (ports.switches.len(), ports.outside.clone());
             Ok((Arc::new(LinearTables::new(&routes, ports)), switches, outside))
@@ -127,7 +127,8 @@ impl ForwardingTables {
     /// Entries that differ from an earlier text: (node, number) for nodes, and the number for other destinations.
     fn changed(&self, py: Python<'_>, text: String, source: String) -> PyResult<Changed> {
         let tables = Arc::clone(&self.tables);
-        let changed = answering(py, move || tables.changed(Source { text: &text, name: &source }))?;
+        let changed =
+            answering(py, move || tables.changed(NamedText { text: &text, name: &source }))?;
         changed.map_err(input_error)
     }
 }

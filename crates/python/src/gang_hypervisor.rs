@@ -2,7 +2,7 @@
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use topolane_gang::hypervisor::{self as engine, Costs, JobOutcome, Length, Setup, Task, Workload};
+use topolane_gang::hypervisor::{self as engine, Costs, Length, Setup, Task, Workload};
 use topolane_gang::{GANG_POLICIES, Limits, gang_policy};
 
 use crate::answering::answering;
@@ -66,7 +66,7 @@ pub struct GangOutcome {
 /// The results of one job.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct GangJobOutcome {
-    job: JobOutcome,
+    job: engine::JobOutcome,
 }
 
 #[pymethods]

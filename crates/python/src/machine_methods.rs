@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use topolane_fabric::resources::Counts;
+use topolane_fabric::resources::ResourceCounts;
 use topolane_fabric::{
     CrossRail, Direction, Fabric, NodeKind, NodeSet, PRESETS, Rule, join, preset, read, write,
 };
@@ -63,7 +63,7 @@ impl Machine {
             None => read::Format::guess(source, &text)
                 .ok_or_else(|| bad_input(read::no_format(source)))?,
         };
-        let options = read::Options { topology, sub_domains, hosts, included, only_trees };
+        let options = read::MachineOptions { topology, sub_domains, hosts, included, only_trees };
         let mut own_name = None;
         if format != read::Format::Toml {
             // Only our own format names the machine.
@@ -131,7 +131,7 @@ impl Machine {
 
     /// Returns the machine with these numbers of cores and other resources on each node, by node index.
     fn counting(&self, counts: Vec<(u32, BTreeMap<String, u32>)>) -> PyResult<Machine> {
-        let counts: Vec<(u32, Counts)> =
+        let counts: Vec<(u32, ResourceCounts)> =
             counts.into_iter().map(|(cores, of)| (cores, of.into_iter().collect())).collect();
         let fabric = self.fabric.counting(&counts).map_err(input_error)?;
         Ok(self.over(fabric))
@@ -451,8 +451,8 @@ impl Machine {
     ) -> PyResult<Routing> {
         let fabric = Arc::clone(&self.fabric);
         let routing = answering(py, move || {
-            let tables = read::Source { text: &tables, name: &tables_source };
-            read::lfts(&fabric, tables, read::Source { text: &net, name: &net_source })
+            let tables = read::NamedText { text: &tables, name: &tables_source };
+            read::lfts(&fabric, tables, read::NamedText { text: &net, name: &net_source })
         })?;
         Ok(Routing { routing: Arc::new(routing.map_err(input_error)?) })
     }
@@ -488,8 +488,8 @@ impl Machine {
     ) -> PyResult<Vec<u32>> {
         let fabric = Arc::clone(&self.fabric);
         let gone = answering(py, move || {
-            let net = read::Source { text: &net, name: &net_source };
-            read::absent(&fabric, net, read::Source { text: &now, name: &now_source })
+            let net = read::NamedText { text: &net, name: &net_source };
+            read::absent(&fabric, net, read::NamedText { text: &now, name: &now_source })
         })?;
         gone.map_err(input_error)
     }

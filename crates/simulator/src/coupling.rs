@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use topolane_fabric::{
-    Channel, Dedicated, Fabric, InputError, JobLinks, Remembered, Routing, Service,
+    Channel, DedicatedRouting, Fabric, InputError, JobLinks, RememberedRoutes, Routing, Service,
 };
 use topolane_placement::{JobTraffic, Placement, rails_of};
 use topolane_traffic::{Contention, Exchange, Flows, Traffic};
@@ -170,13 +170,13 @@ impl<'a> Coupling<'a> {
 }
 
 /// The routes of a job over its own links, by the tables that `topolane routes` writes.
-fn own_ways(fabric: &Arc<Fabric>, placement: &Placement) -> Result<Remembered, InputError> {
+fn own_ways(fabric: &Arc<Fabric>, placement: &Placement) -> Result<RememberedRoutes, InputError> {
     let job = JobLinks {
         name: "a job".to_owned(),
         nodes: placement.nodes().to_vec(),
         links: placement.links().to_vec(),
     };
-    Dedicated::new(fabric, &[job], &Service::default()).map(Remembered::new)
+    DedicatedRouting::new(fabric, &[job], &Service::default()).map(RememberedRoutes::new)
 }
 
 /// Seconds of an iteration on the channel that takes longest, without other jobs.

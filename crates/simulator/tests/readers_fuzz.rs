@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use topolane_fabric::read::{Format, Source, lfts, machine};
+use topolane_fabric::read::{Format, NamedText, lfts, machine};
 use topolane_fabric::{Fabric, InputError, compress, expand, write};
 use topolane_simulator::workload::{ReadOptions, csv, sacct, swf};
 use topolane_traffic::read::traffic;
@@ -232,8 +232,8 @@ fn forwarding_tables() {
     let fabric = machine(NET, Format::Ibnetdiscover).and_then(|read| Fabric::build(&read));
     let fabric = Arc::new(fabric.unwrap());
     fuzz("forwarding-tables", &[DUMP], |bytes| {
-        let dump = Source { text: &text(bytes), name: "dump" };
-        lfts(&fabric, dump, Source { text: NET, name: "net" }).map(|_| ())
+        let dump = NamedText { text: &text(bytes), name: "dump" };
+        lfts(&fabric, dump, NamedText { text: NET, name: "net" }).map(|_| ())
     });
 }
 

@@ -8,7 +8,7 @@ use super::check::{
     depth_of, most_cables, too_many_cables, too_many_nodes, too_many_switches,
 };
 use super::domains::Domains;
-use super::{CableId, Fabric, GroupIndex, Level, NodeIndex, Site, Wan};
+use super::{CableId, Fabric, GroupIndex, LevelGroups, NodeIndex, SiteCabling, WanLink};
 use crate::description::{Cabling, Children, Description, Group, MissingCable, NodeDescription};
 use crate::error::InputError;
 use crate::resources::Resources;
@@ -34,7 +34,7 @@ impl Fabric {
         }
         let mut fabric = Fabric {
             name: description.name.clone(),
-            levels: vec![Level::default(); depth + 1],
+            levels: vec![LevelGroups::default(); depth + 1],
             sites: Vec::new(),
             wans: Vec::new(),
             site_hops: Vec::new(),
@@ -64,7 +64,7 @@ impl Fabric {
                 let wider = width.last().and_then(|&width| level.width_above(width));
                 width.push(wider.ok_or_else(|| too_many_switches(&site.root.name))?);
             }
-            fabric.sites.push(Site { depth: own, cabling, width });
+            fabric.sites.push(SiteCabling { depth: own, cabling, width });
             fabric.add_group(&site.root, depth, &mut switches)?;
         }
         fabric.close_levels();
@@ -301,7 +301,7 @@ impl Fabric {
             let (a, b) = (site(&wan.between.0)?, site(&wan.between.1)?);
             joined[a].push(b);
             joined[b].push(a);
-            self.wans.push(Wan {
+            self.wans.push(WanLink {
                 between: (a as u32, b as u32),
                 latency: wan.latency,
                 bandwidth: wan.bandwidth,

@@ -4,15 +4,15 @@ use super::Fabric;
 use crate::description::{Children, Group};
 use crate::error::InputError;
 use crate::node_kind::NodeKind;
-use crate::resources::Counts;
+use crate::resources::ResourceCounts;
 
 impl Fabric {
     /// Returns the machine with these numbers of cores and other resources on each node, by node index. Everything else
     /// stays the same. Nodes beyond the end of the list are unchanged.
     ///
     /// # Errors
-    /// A count that no node can have: no core, or a count that [`Counts::check`] refuses.
-    pub fn counting(&self, counts: &[(u32, Counts)]) -> Result<Fabric, InputError> {
+    /// A count that no node can have: no core, or a count that [`ResourceCounts::check`] refuses.
+    pub fn counting(&self, counts: &[(u32, ResourceCounts)]) -> Result<Fabric, InputError> {
         let mut description = self.description();
         let (old, mut kinds) = (description.kinds.clone(), Vec::new());
         let mut next = counts.iter();
@@ -28,7 +28,7 @@ fn recount<'a>(
     group: &mut Group,
     old: &[NodeKind],
     kinds: &mut Vec<NodeKind>,
-    next: &mut impl Iterator<Item = &'a (u32, Counts)>,
+    next: &mut impl Iterator<Item = &'a (u32, ResourceCounts)>,
 ) {
     match &mut group.children {
         Children::Groups(groups) => {

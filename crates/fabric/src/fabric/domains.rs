@@ -14,7 +14,7 @@ pub type DomainIndex = u32;
 /// The domains of a fabric.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Domains {
-    all: Vec<Domain>,
+    all: Vec<DomainNodes>,
     /// The domain of each node, `u32::MAX` for none; empty on a machine without domains.
     of_node: Vec<DomainIndex>,
     /// The configured block sizes, ascending; empty if there are none.
@@ -28,7 +28,7 @@ pub(super) struct Domains {
 }
 
 #[derive(Debug, Clone)]
-struct Domain {
+struct DomainNodes {
     name: String,
     /// The nodes of the domain, ascending.
     nodes: Vec<NodeIndex>,
@@ -88,7 +88,7 @@ impl Domains {
                 nodes.push(node);
             }
             nodes.sort_unstable();
-            domains.all.push(Domain {
+            domains.all.push(DomainNodes {
                 name: domain.name.clone(),
                 nodes,
                 bandwidth: domain.bandwidth,
@@ -191,7 +191,7 @@ impl Fabric {
 
     /// Returns the domains in the form of a description.
     pub(super) fn describe_domains(&self) -> Vec<DomainDescription> {
-        let describe = |domain: &Domain| DomainDescription {
+        let describe = |domain: &DomainNodes| DomainDescription {
             name: domain.name.clone(),
             nodes: domain.nodes.iter().map(|&node| self.node_name(node).to_owned()).collect(),
             bandwidth: domain.bandwidth,

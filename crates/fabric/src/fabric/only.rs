@@ -15,7 +15,7 @@ impl Fabric {
         let mut description = self.description();
         let mut next = 0;
         description.sites.retain_mut(|site| {
-            let mut part = Part { nodes, next, kept: vec![Vec::new(); self.depth() + 1] };
+            let mut part = KeptPart { nodes, next, kept: vec![Vec::new(); self.depth() + 1] };
             let depth = depth_of(&site.root);
             let any = part.prune(&mut site.root, depth);
             next = part.next;
@@ -75,7 +75,7 @@ fn depth_of(group: &Group) -> usize {
     }
 }
 
-struct Part<'a> {
+struct KeptPart<'a> {
     nodes: &'a NodeSet,
     /// The index of the next node in the whole machine.
     next: NodeIndex,
@@ -83,7 +83,7 @@ struct Part<'a> {
     kept: Vec<Vec<bool>>,
 }
 
-impl Part<'_> {
+impl KeptPart<'_> {
     /// Removes unwanted nodes and groups below a group of `level`. Returns whether anything is left.
     fn prune(&mut self, group: &mut Group, level: usize) -> bool {
         let place = self.kept[level].len();

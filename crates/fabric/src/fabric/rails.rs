@@ -2,7 +2,7 @@
 
 use super::{Fabric, NodeIndex};
 use crate::link::Route;
-use crate::route::Ends;
+use crate::route::RailEnds;
 use crate::routing::rule::Rule;
 
 /// How traffic goes between GPUs with different indices on different nodes.
@@ -86,15 +86,17 @@ impl Fabric {
             return None;
         }
         let (first, last) = rails;
-        let direct = (Ends::Rails(first, last), false, false);
+        let direct = (RailEnds::Rails(first, last), false, false);
         if pair.0 == pair.1 || first == last {
             return self.first_whole(rule, pair, &[direct]).map(|route| RailRoute {
                 nvlink_first: pair.0 == pair.1 && first != last,
                 ..route
             });
         }
-        let inside =
-            [(Ends::Rails(last, last), true, false), (Ends::Rails(first, first), false, true)];
+        let inside = [
+            (RailEnds::Rails(last, last), true, false),
+            (RailEnds::Rails(first, first), false, true),
+        ];
         match cross {
             CrossRail::NvLink => self.first_whole(rule, pair, &[inside[0], inside[1], direct]),
             CrossRail::Spines => self.first_whole(rule, pair, &[direct, inside[0], inside[1]]),
@@ -105,7 +107,7 @@ impl Fabric {
         &self,
         rule: Rule,
         pair: (NodeIndex, NodeIndex),
-        ways: &[(Ends, bool, bool)],
+        ways: &[(RailEnds, bool, bool)],
     ) -> Option<RailRoute> {
         ways.iter().find_map(|&(ends, nvlink_first, nvlink_last)| {
             let links = self.route_on(rule, pair, ends)?;

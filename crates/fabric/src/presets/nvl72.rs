@@ -8,7 +8,7 @@
 use super::{InputError, pgft, shown};
 use crate::description::{Cabling, Children, Description, DomainDescription, Group};
 use crate::node_kind::NodeKind;
-use crate::resources::Counts;
+use crate::resources::ResourceCounts;
 
 /// Nodes of a rack. A rack is a domain and has one leaf on each rail.
 const NODES: u32 = 18;
@@ -78,7 +78,7 @@ fn tray() -> NodeKind {
         nics: RAILS,
         nic_bandwidth: NDR,
         memory_bandwidth: 1.024e12,
-        resources: Counts::from([("gpu", RAILS), ("gpu:gb200", RAILS)]),
+        resources: ResourceCounts::from([("gpu", RAILS), ("gpu:gb200", RAILS)]),
         ..NodeKind::default()
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::ibnetdiscover::discover;
-use super::lfts::Source;
+use super::lfts::NamedText;
 use super::ports::same_numbers;
-use super::subnet::{End, Subnet};
+use super::subnet::{CableEnd, Subnet};
 use crate::error::InputError;
 use crate::fabric::{CableId, Fabric};
 
@@ -15,7 +15,7 @@ use crate::fabric::{CableId, Fabric};
 ///
 /// # Errors
 /// A text that is not from `ibnetdiscover` or is cut short, or a machine that is not that of `net`.
-pub fn absent(fabric: &Fabric, net: Source, now: Source) -> Result<Vec<CableId>, InputError> {
+pub fn absent(fabric: &Fabric, net: NamedText, now: NamedText) -> Result<Vec<CableId>, InputError> {
     let before = discover(net.text).map_err(|error| error.in_file(net.name))?;
     let built = Fabric::build(&before.description).map_err(|error| error.in_file(net.name))?;
     if !same_numbers(&built.description(), &fabric.description()) {
@@ -23,10 +23,10 @@ pub fn absent(fabric: &Fabric, net: Source, now: Source) -> Result<Vec<CableId>,
         return Err(InputError::whole(message).in_file(net.name));
     }
     let after = Subnet::parse(now.text).map_err(|error| error.in_file(now.name))?;
-    let names = Names::of(&after);
+    let names = DeviceNames::of(&after);
     let there: HashSet<[(String, u32); 2]> =
         after.cables.iter().map(|cable| names.cable(cable.ends)).collect();
-    let names = Names::of(&before.subnet);
+    let names = DeviceNames::of(&before.subnet);
     let mut gone = Vec::new();
     for (site, cables) in (0..).zip(&before.cables) {
         for cabled in cables {
@@ -40,18 +40,18 @@ pub fn absent(fabric: &Fabric, net: Source, now: Source) -> Result<Vec<CableId>,
 }
 
 /// The names of devices that do not change when other devices come or go.
-struct Names<'a> {
+struct DeviceNames<'a> {
     subnet: &'a Subnet,
     guids: HashMap<usize, u64>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> DeviceNames<'a> {
     fn of(subnet: &'a Subnet) -> Self {
         let guids = subnet.switches.iter().map(|(&guid, &vertex)| (vertex, guid)).collect();
-        Names { subnet, guids }
+        DeviceNames { subnet, guids }
     }
 
-    fn end(&self, end: End) -> (String, u32) {
+    fn end(&self, end: CableEnd) -> (String, u32) {
         let name = match self.guids.get(&end.vertex) {
             Some(guid) => format!("switch {guid:x}"),
             None => format!("host {}", self.subnet.vertices[end.vertex].name),
@@ -59,7 +59,7 @@ impl<'a> Names<'a> {
         (name, end.port)
     }
 
-    fn cable(&self, ends: [End; 2]) -> [(String, u32); 2] {
+    fn cable(&self, ends: [CableEnd; 2]) -> [(String, u32); 2] {
         let mut ends = ends.map(|end| self.end(end));
         ends.sort();
         ends

@@ -7,15 +7,15 @@ use crate::error::InputError;
 use crate::fabric::DEEPEST;
 use crate::hostlist::{MOST_LETTERS, MOST_NAMES, expand};
 
-use super::slurm_lines::Place;
+use super::slurm_lines::LinePosition;
 
 /// A switch as a file describes it.
-pub(super) struct Switch {
+pub(super) struct DescribedSwitch {
     pub name: String,
     /// Names of the group's parallel switches, if the file has them.
     pub switches: Vec<String>,
     pub below: Below<String>,
-    pub place: Place,
+    pub place: LinePosition,
 }
 
 /// The children of a switch, as a hostlist or as a list of names.
@@ -30,23 +30,23 @@ pub(super) struct Listed {
     /// Names of the group's parallel switches, if the file has them.
     pub switches: Vec<String>,
     pub below: Below<Vec<String>>,
-    pub place: Place,
+    pub place: LinePosition,
 }
 
 /// A tree with one root, and the place in the file where its root switch stands.
-pub(super) struct Tree {
+pub(super) struct RootedTree {
     pub root: Group,
     pub depth: usize,
-    pub place: Place,
+    pub place: LinePosition,
 }
 
 /// Builds the trees that the switches form, in the order of their roots. All nodes get kind 0.
-pub(super) fn assemble(switches: Vec<Switch>) -> Result<Vec<Tree>, InputError> {
+pub(super) fn assemble(switches: Vec<DescribedSwitch>) -> Result<Vec<RootedTree>, InputError> {
     trees(listed(switches)?)
 }
 
 /// Expands all names. Refuses more names than a machine may have.
-pub(super) fn listed(switches: Vec<Switch>) -> Result<Vec<Listed>, InputError> {
+pub(super) fn listed(switches: Vec<DescribedSwitch>) -> Result<Vec<Listed>, InputError> {
     let (mut count, mut letters) = (0, 0);
     let mut all = Vec::with_capacity(switches.len());
     let with_blanks: HashSet<String> = switches
@@ -54,7 +54,7 @@ pub(super) fn listed(switches: Vec<Switch>) -> Result<Vec<Listed>, InputError> {
         .filter(|switch| switch.name.contains(char::is_whitespace))
         .map(|switch| switch.name.clone())
         .collect();
-    for Switch { name, switches, below, place } in switches {
+    for DescribedSwitch { name, switches, below, place } in switches {
         let mut names = |list: &str| {
             let names = names_in(list, &with_blanks).map_err(|error| place.of(error))?;
             count += names.len();
@@ -124,7 +124,7 @@ pub(super) fn child(
 }
 
 /// Builds trees of switches. Each switch may have at most one parent, and each node must be on one switch.
-pub(super) fn trees(switches: Vec<Listed>) -> Result<Vec<Tree>, InputError> {
+pub(super) fn trees(switches: Vec<Listed>) -> Result<Vec<RootedTree>, InputError> {
     let by_name = numbers(&switches)?;
     let mut below = Vec::with_capacity(switches.len());
     let mut parent = vec![None; switches.len()];
@@ -136,7 +136,7 @@ pub(super) fn trees(switches: Vec<Listed>) -> Result<Vec<Tree>, InputError> {
     }
     refuse_cycles(&switches, &parent)?;
     let mut switches = switches;
-    let mut builder = Builder { leaves: leaf_nodes(&mut switches)?, below, switches };
+    let mut builder = TreeBuilder { leaves: leaf_nodes(&mut switches)?, below, switches };
     let roots: Vec<usize> =
         parent.iter().enumerate().filter(|(_, p)| p.is_none()).map(|(index, _)| index).collect();
     roots.into_iter().map(|root| builder.tree(root)).collect()
@@ -201,7 +201,7 @@ fn refuse_cycles(switches: &[Listed], parent: &[Option<usize>]) -> Result<(), In
 }
 
 /// Returns the error for a cycle of switches, from the top down.
-pub(super) fn cycle(place: &Place, names: &[&str]) -> InputError {
+pub(super) fn cycle(place: &LinePosition, names: &[&str]) -> InputError {
     place.refuse(format!("switches form a cycle: {}", shorten(names)))
 }
 
@@ -246,18 +246,18 @@ fn leaf_nodes(switches: &mut [Listed]) -> Result<Vec<Vec<String>>, InputError> {
     Ok(switches.iter_mut().map(take).collect())
 }
 
-struct Builder {
+struct TreeBuilder {
     switches: Vec<Listed>,
     below: Vec<Vec<usize>>,
     /// The node names of each leaf switch; removed as the tree is built.
     leaves: Vec<Vec<String>>,
 }
 
-impl Builder {
-    fn tree(&mut self, root: usize) -> Result<Tree, InputError> {
+impl TreeBuilder {
+    fn tree(&mut self, root: usize) -> Result<RootedTree, InputError> {
         let place = self.switches[root].place.clone();
         let (root, depth) = self.group(root, 1)?;
-        Ok(Tree { root, depth, place })
+        Ok(RootedTree { root, depth, place })
     }
 
     /// The group of a switch `down` levels below the top, and the number of its levels.

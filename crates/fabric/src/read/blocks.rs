@@ -12,32 +12,32 @@ use crate::hostlist::{MOST_LETTERS, MOST_NAMES, expand};
 use crate::node_kind::NodeKind;
 use crate::presets::{NVLINK, QDR};
 
-use super::slurm_lines::Place;
+use super::slurm_lines::LinePosition;
 use super::slurm_tree::{keep_first, others};
 
 /// A block as a file describes it.
-pub(super) struct Block {
+pub(super) struct DescribedBlock {
     pub name: String,
     /// The nodes of the block, as a hostlist.
     pub nodes: String,
-    pub place: Place,
+    pub place: LinePosition,
 }
 
 /// The block sizes in a file, and their position.
-pub(super) struct Sizes {
+pub(super) struct DescribedSizes {
     pub sizes: Vec<u32>,
-    pub place: Place,
+    pub place: LinePosition,
 }
 
-impl Default for Sizes {
+impl Default for DescribedSizes {
     fn default() -> Self {
-        Sizes { sizes: Vec::new(), place: 0.into() }
+        DescribedSizes { sizes: Vec::new(), place: 0.into() }
     }
 }
 
-impl Sizes {
+impl DescribedSizes {
     /// Parses sizes. They may be in any order, except that Slurm takes the first as the base block.
-    pub fn of(words: &[&str], place: Place) -> Result<Sizes, InputError> {
+    pub fn of(words: &[&str], place: LinePosition) -> Result<DescribedSizes, InputError> {
         let mut sizes = Vec::with_capacity(words.len());
         for word in words {
             let size = word.trim().parse().map_err(|_| {
@@ -55,7 +55,7 @@ impl Sizes {
             return Err(place.refuse(message));
         }
         check_sizes(&sizes).map_err(|message| place.refuse(message))?;
-        Ok(Sizes { sizes, place })
+        Ok(DescribedSizes { sizes, place })
     }
 }
 
@@ -65,8 +65,8 @@ impl Sizes {
 ///
 /// # Errors
 /// With its line: two blocks with the same name, too many nodes, or no block with a node.
-pub(super) fn blocks(blocks: &[Block], sizes: Sizes) -> Result<Read, InputError> {
-    let mut places: HashMap<&str, &Place> = HashMap::new();
+pub(super) fn blocks(blocks: &[DescribedBlock], sizes: DescribedSizes) -> Result<Read, InputError> {
+    let mut places: HashMap<&str, &LinePosition> = HashMap::new();
     let mut block_of: HashMap<String, usize> = HashMap::new();
     let (mut groups, mut domains) = (Vec::new(), Vec::new());
     let (mut several, mut empty) = (Vec::new(), Vec::new());
@@ -94,7 +94,7 @@ pub(super) fn blocks(blocks: &[Block], sizes: Sizes) -> Result<Read, InputError>
     if groups.is_empty() {
         return Err(match blocks.first() {
             None => InputError::whole("there is no block"),
-            Some(Block { name, place, .. }) => {
+            Some(DescribedBlock { name, place, .. }) => {
                 place.refuse(format!("block {} has no nodes, and no other has", shown(name)))
             }
         });
@@ -111,7 +111,7 @@ pub(super) fn blocks(blocks: &[Block], sizes: Sizes) -> Result<Read, InputError>
         ));
     }
     if let Some(&(index, _)) = empty.first() {
-        let Block { name, place, .. } = &blocks[index];
+        let DescribedBlock { name, place, .. } = &blocks[index];
         // The blocks after a skipped one move up, and Slurm joins blocks by position.
         let moved = empty.iter().any(|&(_, before)| before < domains.len());
         let moved = if moved { ". Blocks after it join others than in Slurm" } else { "" };
@@ -152,7 +152,7 @@ pub(super) fn site(mut leaves: Vec<Group>) -> SiteDescription {
 }
 
 /// Warnings about what Slurm 24.11 would refuse and later releases accept.
-fn short_blocks(domains: &[DomainDescription], sizes: &Sizes) -> Vec<String> {
+fn short_blocks(domains: &[DomainDescription], sizes: &DescribedSizes) -> Vec<String> {
     let Some(&base) = sizes.sizes.first() else { return Vec::new() };
     let mut short = domains.iter().filter(|domain| domain.nodes.len() < base as usize);
     let Some(first) = short.next() else { return Vec::new() };

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::levels::Uplink;
+use super::levels::SubnetUplink;
 use super::planes::Planes;
 
 /// The cables up from one level, by lower switch and parent number.
 pub(super) struct Bundles<'a> {
-    links: BTreeMap<(usize, usize), Vec<&'a Uplink>>,
+    links: BTreeMap<(usize, usize), Vec<&'a SubnetUplink>>,
     /// The number of parallel cables of a complete bundle.
     pub cables: usize,
     /// For each parent, the lower ports that usually lead to it.
@@ -16,8 +16,8 @@ pub(super) struct Bundles<'a> {
 
 impl<'a> Bundles<'a> {
     /// Collects the bundles of `uplinks`, which lead to the planes `above`.
-    pub(super) fn of(uplinks: &[&'a Uplink], above: &Planes) -> Bundles<'a> {
-        let mut links: BTreeMap<(usize, usize), Vec<&Uplink>> = BTreeMap::new();
+    pub(super) fn of(uplinks: &[&'a SubnetUplink], above: &Planes) -> Bundles<'a> {
+        let mut links: BTreeMap<(usize, usize), Vec<&SubnetUplink>> = BTreeMap::new();
         for link in uplinks {
             let parent = above.of[&link.upper.vertex] % above.parents;
             links.entry((link.lower.vertex, parent)).or_default().push(link);
@@ -36,10 +36,10 @@ impl<'a> Bundles<'a> {
         &self,
         vertex: usize,
         parent: usize,
-    ) -> impl Iterator<Item = (usize, &'a Uplink)> + '_ {
+    ) -> impl Iterator<Item = (usize, &'a SubnetUplink)> + '_ {
         let links = self.links.get(&(vertex, parent)).map_or(&[][..], Vec::as_slice);
         let usual = &self.usual[parent];
-        let number = |link: &&Uplink| usual.iter().position(|&port| port == link.lower.port);
+        let number = |link: &&SubnetUplink| usual.iter().position(|&port| port == link.lower.port);
         let by_port: Option<Vec<usize>> = links.iter().map(number).collect();
         let numbers = by_port.unwrap_or_else(|| (0..links.len()).collect());
         numbers.into_iter().zip(links.iter().copied())
@@ -49,7 +49,7 @@ impl<'a> Bundles<'a> {
 /// The ports that lead to each parent: those of most complete bundles. If no bundle is complete, all ports in use, if
 /// together they give a complete one.
 fn usual_ports(
-    links: &BTreeMap<(usize, usize), Vec<&Uplink>>,
+    links: &BTreeMap<(usize, usize), Vec<&SubnetUplink>>,
     parents: usize,
     cables: usize,
 ) -> Vec<Vec<u32>> {

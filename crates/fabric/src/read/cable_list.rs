@@ -4,36 +4,36 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::ibnetdiscover::{absent_hosts, discovered, hosts_of};
 use super::natural::natural_order;
-use super::subnet::{Cable, End, Subnet, Vertex};
+use super::subnet::{Cable, CableEnd, Subnet, Vertex};
 use super::trim::sentence;
-use super::{Options, Read};
+use super::{MachineOptions, Read};
 use crate::error::{InputError, is_printable, shown};
 use crate::hostlist::{LONGEST_NAME, MOST_NAMES};
 use crate::node_kind::NodeKind;
 
 /// A port of a device.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Port {
+pub(super) struct NamedPort {
     pub device: String,
     pub name: String,
 }
 
-impl Port {
+impl NamedPort {
     /// Returns a port after checking its names.
-    pub(super) fn of(device: &str, name: &str, line: usize) -> Result<Port, InputError> {
+    pub(super) fn of(device: &str, name: &str, line: usize) -> Result<NamedPort, InputError> {
         for (what, text) in [("a device", device), ("a port", name)] {
             if text.is_empty() || text.len() > LONGEST_NAME || !text.chars().all(is_printable) {
                 let message = format!("{} is not the name of {what}", shown(text));
                 return Err(InputError::at(line, message));
             }
         }
-        Ok(Port { device: device.to_owned(), name: name.to_owned() })
+        Ok(NamedPort { device: device.to_owned(), name: name.to_owned() })
     }
 }
 
 /// A cable, and the line that names it.
 pub(super) struct ListedCable {
-    pub ends: [Port; 2],
+    pub ends: [NamedPort; 2],
     pub line: usize,
 }
 
@@ -48,7 +48,7 @@ pub(super) fn machine_of(
     cables: &[ListedCable],
     forwards: &HashMap<String, bool>,
     mut notes: Vec<String>,
-    options: &Options,
+    options: &MachineOptions,
 ) -> Result<Read, InputError> {
     let Some(hosts) = &options.hosts else {
         let message = "cables do not say which devices are nodes: name the nodes with --hosts";
@@ -94,13 +94,13 @@ pub(super) fn machine_of(
 fn servers_by_ports<'a>(cables: &'a [ListedCable], hosts: &[&str]) -> HashSet<&'a str> {
     let hosts: HashSet<&str> = hosts.iter().copied().collect();
     let ends = || cables.iter().flat_map(|ListedCable { ends: [a, b], .. }| [(a, b), (b, a)]);
-    let is_host = |port: &Port| hosts.contains(port.device.as_str());
+    let is_host = |port: &NamedPort| hosts.contains(port.device.as_str());
     let leaves: HashSet<&str> = ends()
         .filter(|(own, far)| is_host(far) && !is_host(own))
         .map(|(own, _)| own.device.as_str())
         .collect();
-    let is_leaf = |port: &Port| leaves.contains(port.device.as_str());
-    let kinds = |of: &dyn Fn(&Port) -> bool| -> HashSet<String> {
+    let is_leaf = |port: &NamedPort| leaves.contains(port.device.as_str());
+    let kinds = |of: &dyn Fn(&NamedPort) -> bool| -> HashSet<String> {
         ends().filter(|(own, _)| of(own)).map(|(own, _)| kind_of_name(&own.name)).collect()
     };
     let (of_hosts, of_leaves) = (kinds(&is_host), kinds(&is_leaf));
@@ -125,7 +125,7 @@ fn kind_of_name(name: &str) -> String {
 }
 
 fn check(cables: &[ListedCable]) -> Result<(), InputError> {
-    let mut taken: HashMap<&Port, usize> = HashMap::new();
+    let mut taken: HashMap<&NamedPort, usize> = HashMap::new();
     for cable in cables {
         let [one, other] = &cable.ends;
         if one.device == other.device {
@@ -162,12 +162,12 @@ fn subnet_of(
             subnet.vertices.push(Vertex::new(name.to_owned(), is_host, line));
         }
     }
-    let numbers = Numbers::of(cables, &place, hosts.len());
+    let numbers = PortNumbers::of(cables, &place, hosts.len());
     for cable in cables {
         let ends = [0, 1].map(|side| {
-            let port: &Port = &cable.ends[side];
+            let port: &NamedPort = &cable.ends[side];
             let vertex = place[port.device.as_str()];
-            End { vertex, port: numbers.of_port(vertex, &port.name) }
+            CableEnd { vertex, port: numbers.of_port(vertex, &port.name) }
         });
         subnet.cables.push(Cable { ends, bandwidth: NodeKind::default().nic_bandwidth });
     }
@@ -176,27 +176,31 @@ fn subnet_of(
 
 /// Port numbers. The number of a port is the rank of its name among the port names of all switches, or of all hosts
 /// with several cables. So the same name has the same number on every device, even if devices lack some ports.
-struct Numbers<'a> {
+struct PortNumbers<'a> {
     hosts: usize,
     on_switches: HashMap<&'a str, u32>,
     on_hosts: HashMap<&'a str, u32>,
     cables: Vec<u32>,
 }
 
-impl<'a> Numbers<'a> {
-    fn of(cables: &'a [ListedCable], place: &HashMap<&str, usize>, hosts: usize) -> Numbers<'a> {
+impl<'a> PortNumbers<'a> {
+    fn of(
+        cables: &'a [ListedCable],
+        place: &HashMap<&str, usize>,
+        hosts: usize,
+    ) -> PortNumbers<'a> {
         let ends = || cables.iter().flat_map(|cable| &cable.ends);
-        let vertex = |port: &Port| place[port.device.as_str()];
+        let vertex = |port: &NamedPort| place[port.device.as_str()];
         let mut count = vec![0; place.len()];
         ends().for_each(|port| count[vertex(port)] += 1);
-        let ranked = |of: &dyn Fn(&Port) -> bool| {
+        let ranked = |of: &dyn Fn(&NamedPort) -> bool| {
             let mut names: Vec<&str> =
                 ends().filter(|port| of(port)).map(|port| port.name.as_str()).collect();
             names.sort_by(|a, b| natural_order(a, b));
             names.dedup();
             names.into_iter().zip(1..).collect::<HashMap<&str, u32>>()
         };
-        Numbers {
+        PortNumbers {
             hosts,
             on_switches: ranked(&|port| vertex(port) >= hosts),
             on_hosts: ranked(&|port| vertex(port) < hosts && count[vertex(port)] > 1),

@@ -84,8 +84,10 @@ pub(super) fn devices(text: &str) -> Result<Vec<Device<'_>>, InputError> {
                 .last_mut()
                 .ok_or_else(|| refuse("a port stands before the first switch or adapter"))?;
             let port = port(line, number).map_err(|fault| match fault {
-                Fault::Form => refuse("a port should read like [1] \"S-...\"[19] # ... 4xQDR, not"),
-                Fault::Speed(speed) => {
+                PortLineFault::Form => {
+                    refuse("a port should read like [1] \"S-...\"[19] # ... 4xQDR, not")
+                }
+                PortLineFault::Speed(speed) => {
                     let speeds = SPEEDS.map(|(name, _)| name).join(", ");
                     refuse(&format!(
                         "the speed {} is unknown (known: {speeds}, with 1, 2, 4, 8 or 12 lanes)",
@@ -145,14 +147,14 @@ fn in_brackets(text: &str) -> Option<u64> {
 }
 
 /// The fault of a port line.
-enum Fault<'a> {
+enum PortLineFault<'a> {
     Form,
     Speed(&'a str),
 }
 
 /// Parses `[19][ext 3](guid) "S-..."[18][ext 2](guid) # "name" lid 773 4xSDR`. The brackets after the first number are
 /// optional at both ends.
-fn port(line: &str, number: usize) -> Result<Port<'_>, Fault<'_>> {
+fn port(line: &str, number: usize) -> Result<Port<'_>, PortLineFault<'_>> {
     let ends = || {
         let (own, rest) = bracketed(line)?;
         let (before, rest) = rest.split_once('"')?;
@@ -161,12 +163,12 @@ fn port(line: &str, number: usize) -> Result<Port<'_>, Fault<'_>> {
         let (_, comment) = rest.split_once('#')?;
         Some((own, before, peer, back, comment))
     };
-    let (own, before, peer, back, comment) = ends().ok_or(Fault::Form)?;
+    let (own, before, peer, back, comment) = ends().ok_or(PortLineFault::Form)?;
     let words = || comment.rsplit('"').next().unwrap_or(comment).split_ascii_whitespace().rev();
     let bandwidth = words().find_map(bandwidth).ok_or_else(|| {
         let is_speed =
             |word: &&str| word.split_once('x').is_some_and(|(width, _)| !width.is_empty());
-        words().find(is_speed).map_or(Fault::Form, Fault::Speed)
+        words().find(is_speed).map_or(PortLineFault::Form, PortLineFault::Speed)
     })?;
     // The LIDs of the port itself come before the name of the device at the other end.
     let lids = comment.split('"').next().and_then(Lids::parse);

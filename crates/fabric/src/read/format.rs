@@ -1,7 +1,7 @@
 //! The list of machine formats, one row each.
 
 use super::{
-    Options, Read, ibnetdiscover, kubernetes, lingjun, lldp, machine_toml, netbox, openb,
+    MachineOptions, Read, ibnetdiscover, kubernetes, lingjun, lldp, machine_toml, netbox, openb,
     slurm_conf, slurm_yaml, topograph,
 };
 use crate::description::Description;
@@ -48,7 +48,7 @@ pub struct FormatRow {
     pub cables: bool,
     /// Whether a file may contain several topologies.
     pub topologies: bool,
-    read: fn(&str, &Options) -> Result<Read, InputError>,
+    read: fn(&str, &MachineOptions) -> Result<Read, InputError>,
 }
 
 /// All formats, in the order in which a text is checked against them.
@@ -208,7 +208,7 @@ impl Format {
 /// # Errors
 /// The errors of the format's reader.
 pub fn machine(text: &str, format: Format) -> Result<Description, InputError> {
-    read(text, format, &Options::default()).map(|read| read.description)
+    read(text, format, &MachineOptions::default()).map(|read| read.description)
 }
 
 /// A mark that some editors put before a text. It is not part of any format.
@@ -219,7 +219,7 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 ///
 /// # Errors
 /// The errors of the format's reader, or a topology option that the format does not support.
-pub fn read(text: &str, format: Format, options: &Options) -> Result<Read, InputError> {
+pub fn read(text: &str, format: Format, options: &MachineOptions) -> Result<Read, InputError> {
     let row = format.row();
     match &options.topology {
         Some(name) if !row.topologies => Err(InputError::whole(format!(

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use super::adapters::{Adapter, adapters};
 use super::devices::{Device, Role, devices, switch_names};
-use super::subnet::{Address, Cable, End, Subnet, Vertex};
+use super::subnet::{Address, Cable, CableEnd, Subnet, Vertex};
 use crate::error::InputError;
 use crate::hostlist::plain;
 
@@ -53,7 +53,7 @@ impl Subnet {
                 }
                 let (Some(near), Some(far)) = (place[index], place[peer]) else { continue };
                 if (index, port.number) <= (peer, port.back) {
-                    let end = |(vertex, first), port| End { vertex, port: first + port };
+                    let end = |(vertex, first), port| CableEnd { vertex, port: first + port };
                     subnet.cables.push(Cable {
                         ends: [end(near, port.number), end(far, port.back)],
                         bandwidth: port.bandwidth,
@@ -113,7 +113,7 @@ impl Subnet {
                 ports.filter_map(|port| Some((port.lids?, port.number, port.guid, port.line)));
             self.addresses.extend(own.into_iter().chain(of_ports).map(
                 |(lids, port, guid, line)| {
-                    let vertex = |(vertex, first): &(usize, u32)| End {
+                    let vertex = |(vertex, first): &(usize, u32)| CableEnd {
                         vertex: *vertex,
                         port: first.saturating_add(port),
                     };

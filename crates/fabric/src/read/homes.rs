@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::subnet::{Cable, End, Subnet};
+use super::subnet::{Cable, CableEnd, Subnet};
 use super::union::Union;
 
 /// The group of each leaf switch, identified by one of its switches, from the leaf switches of each host.
@@ -94,7 +94,7 @@ fn rails(hosts: &[Vec<usize>], members: &BTreeMap<usize, Vec<usize>>, joined: &m
 
 /// Cables of hosts that are not used.
 #[derive(Default)]
-pub(super) struct Spare {
+pub(super) struct SpareCables {
     /// Cables to leaf switches of other groups: their number, and the first such host with its leaf.
     pub elsewhere: Count,
     /// Cables beyond the usual number to one leaf switch: their number, and the first such host with its leaf.
@@ -117,8 +117,8 @@ impl Count {
 
 /// Keeps for each host the cables to one group: the group with most of its cables, among equals that of its first port.
 /// Of parallel cables to one leaf switch, a host keeps at most the number that half of the hosts have.
-pub(super) fn keep_home_cables(subnet: &mut Subnet) -> Spare {
-    let mut spare = Spare::default();
+pub(super) fn keep_home_cables(subnet: &mut Subnet) -> SpareCables {
+    let mut spare = SpareCables::default();
     let mut ends: BTreeMap<usize, Vec<(u32, usize)>> = BTreeMap::new();
     for cable in &subnet.cables {
         if let Some((host, leaf)) = host_and_leaf(subnet, cable) {
@@ -151,15 +151,16 @@ pub(super) fn keep_home_cables(subnet: &mut Subnet) -> Spare {
         }
     }
     subnet.drop_cables(|vertices, cable| {
-        let is_dropped =
-            |end: &End| vertices[end.vertex].is_host && dropped.contains(&(end.vertex, end.port));
+        let is_dropped = |end: &CableEnd| {
+            vertices[end.vertex].is_host && dropped.contains(&(end.vertex, end.port))
+        };
         cable.ends.iter().any(is_dropped)
     });
     spare
 }
 
 /// The host end and the leaf switch of a cable; `None` if it does not connect a host to a switch.
-fn host_and_leaf(subnet: &Subnet, cable: &Cable) -> Option<(End, usize)> {
+fn host_and_leaf(subnet: &Subnet, cable: &Cable) -> Option<(CableEnd, usize)> {
     let [a, b] = cable.ends;
     match [a, b].map(|end| subnet.vertices[end.vertex].is_host) {
         [true, false] => Some((a, b.vertex)),

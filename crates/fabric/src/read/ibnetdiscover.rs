@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::bundles::Bundles;
-use super::levels::{Levels, Uplink};
+use super::levels::{SubnetLevels, SubnetUplink};
 use super::natural::natural_order;
 use super::planes::{Planes, SitePart, number_planes};
-use super::subnet::{End, Subnet};
+use super::subnet::{CableEnd, Subnet};
 use super::trim::{Nodes, trim};
-use super::{Options, Read, UNNAMED};
+use super::{MachineOptions, Read, UNNAMED};
 use crate::description::{
     Cabling, Children, Description, Group, MissingCable, NodeDescription, SiteDescription,
 };
@@ -37,7 +37,7 @@ pub fn ibnetdiscover(text: &str) -> Result<Description, InputError> {
 }
 
 /// Reads the same as [`ibnetdiscover`], with only the hosts that the options name, and notes what was skipped.
-pub(super) fn whole(text: &str, options: &Options) -> Result<Read, InputError> {
+pub(super) fn whole(text: &str, options: &MachineOptions) -> Result<Read, InputError> {
     let subnet = Subnet::parse(text)?;
     let mut notes = Vec::new();
     let hosts = options.hosts.as_deref().map(hosts_of).transpose()?;
@@ -75,8 +75,8 @@ pub(super) struct Discovery {
 
 /// A cable of the subnet and its position in the cabling of its site.
 pub(super) struct Cabled {
-    pub lower: End,
-    pub upper: End,
+    pub lower: CableEnd,
+    pub upper: CableEnd,
     /// The position, in the form used for missing cables.
     pub place: MissingCable,
 }
@@ -98,7 +98,7 @@ pub(super) fn discover(text: &str) -> Result<Discovery, InputError> {
 pub(super) fn discovered(mut subnet: Subnet, nodes: &Nodes) -> Result<Discovery, InputError> {
     let skipped = trim(&mut subnet, nodes);
     subnet.notes.extend(skipped);
-    let levels = Levels::of(&subnet)?;
+    let levels = SubnetLevels::of(&subnet)?;
     let orders = Orders::of(&subnet, &levels);
     let mut roots = levels.roots.clone();
     roots.sort_by(|a, b| natural_order(&orders.key[a.0][a.1], &orders.key[b.0][b.1]));
@@ -153,7 +153,7 @@ struct Orders {
 }
 
 impl Orders {
-    fn of(subnet: &Subnet, levels: &Levels) -> Orders {
+    fn of(subnet: &Subnet, levels: &SubnetLevels) -> Orders {
         let name = |vertex: &usize| subnet.vertices[*vertex].name.as_str();
         // For every host, the leaf of lowest name and the port there.
         let mut leaf_port: HashMap<usize, (&str, u32)> = HashMap::new();
@@ -199,7 +199,7 @@ impl Orders {
 
 /// Everything in the site of a root group, and the number of each of its groups by level.
 fn part_of<'a>(
-    levels: &'a Levels,
+    levels: &'a SubnetLevels,
     orders: &Orders,
     top: usize,
     root: usize,
@@ -226,7 +226,7 @@ fn part_of<'a>(
 
 struct SiteReader<'a> {
     subnet: &'a Subnet,
-    levels: &'a Levels,
+    levels: &'a SubnetLevels,
     orders: &'a Orders,
     planes: Vec<Planes>,
 }
@@ -255,7 +255,7 @@ impl SiteReader<'_> {
         Ok(laid)
     }
 
-    fn irregular(&self, lower: &[usize], uplinks: &[&Uplink]) -> InputError {
+    fn irregular(&self, lower: &[usize], uplinks: &[&SubnetUplink]) -> InputError {
         let mut count: HashMap<usize, usize> = lower.iter().map(|&vertex| (vertex, 0)).collect();
         for link in uplinks {
             *count.entry(link.lower.vertex).or_default() += 1;
@@ -390,7 +390,7 @@ fn shared_tail<'a>(names: &[(usize, &'a str)], taken: usize) -> &'a str {
 }
 
 /// Counts cables by bandwidth, ascending. (The bits of positive numbers sort like the numbers.)
-fn bandwidths(uplinks: &[&Uplink]) -> BTreeMap<u64, usize> {
+fn bandwidths(uplinks: &[&SubnetUplink]) -> BTreeMap<u64, usize> {
     let mut count: BTreeMap<u64, usize> = BTreeMap::new();
     for link in uplinks {
         *count.entry(link.bandwidth.to_bits()).or_default() += 1;
@@ -399,13 +399,18 @@ fn bandwidths(uplinks: &[&Uplink]) -> BTreeMap<u64, usize> {
 }
 
 /// The most frequent bandwidth; the greatest if several are equally frequent.
-fn usual_bandwidth(uplinks: &[&Uplink]) -> f64 {
+fn usual_bandwidth(uplinks: &[&SubnetUplink]) -> f64 {
     let count = bandwidths(uplinks);
     count.into_iter().max_by_key(|&(_, count)| count).map_or(1.0, |(bits, _)| f64::from_bits(bits))
 }
 
 /// A sentence about cables of a level with another bandwidth than the one assigned to all; `None` if there are none.
-fn mixed_speeds(subnet: &Subnet, level: usize, uplinks: &[&Uplink], all: f64) -> Option<String> {
+fn mixed_speeds(
+    subnet: &Subnet,
+    level: usize,
+    uplinks: &[&SubnetUplink],
+    all: f64,
+) -> Option<String> {
     let other = uplinks.iter().find(|link| link.bandwidth.to_bits() != all.to_bits())?;
     let counts = bandwidths(uplinks);
     let listed = |(bits, count): (&u64, &usize)| {

@@ -1,11 +1,11 @@
 //! Reads Kubernetes nodes with their labels, and Kueue's Topology objects.
 
-use super::labels::{Labelled, Names, TIER, lacking_note, machine_of};
+use super::labels::{Labelled, SwitchNames, TIER, lacking_note, machine_of};
 use super::yaml::{Value, documents};
-use super::{Options, Read};
+use super::{MachineOptions, Read};
 use crate::error::{InputError, shown};
 use crate::node_kind::NodeKind;
-use crate::resources::{Counts, check_resource};
+use crate::resources::{ResourceCounts, check_resource};
 
 /// The lowest level of a Topology, which stands for single nodes.
 pub(crate) const HOSTNAME: &str = "kubernetes.io/hostname";
@@ -35,7 +35,7 @@ const OWN_TAINTS: &str = "node.kubernetes.io/";
 /// # Errors
 /// With its line: input of another form, a node that occurs twice or has no name, an invalid quantity, labels that
 /// contradict each other, several topologies without a choice, no node with a label.
-pub fn kubernetes(text: &str, options: &Options) -> Result<Read, InputError> {
+pub fn kubernetes(text: &str, options: &MachineOptions) -> Result<Read, InputError> {
     let documents = documents(text, &SKIPPED)?;
     let mut objects = Objects::default();
     for document in &documents {
@@ -51,9 +51,9 @@ pub fn kubernetes(text: &str, options: &Options) -> Result<Read, InputError> {
         )));
     }
     let levels = objects.levels(options)?;
-    let mut kinds = Kinds::default();
+    let mut kinds = NodeKinds::default();
     let (mut nodes, mut lacking) = (Vec::new(), Vec::new());
-    let mut kept = Kept::default();
+    let mut kept = IncludedNodes::default();
     for value in &objects.nodes {
         let (mut node, labels) = node_of(value)?;
         if let Some((topology, levels)) = &levels {
@@ -71,7 +71,7 @@ pub fn kubernetes(text: &str, options: &Options) -> Result<Read, InputError> {
         let level = levels.iter().flat_map(|(_, levels)| levels).next().copied().unwrap_or(TIER);
         return Err(InputError::whole(format!("no node has the label {}", shown(level))));
     }
-    let names = if levels.is_some() { Names::ByPath } else { Names::Unique };
+    let names = if levels.is_some() { SwitchNames::ByPath } else { SwitchNames::Unique };
     let mut read = machine_of(&nodes, kinds.all, names, options)?;
     let lacking: Vec<&str> = lacking.iter().map(String::as_str).collect();
     if let Some((topology, levels)) = levels {
@@ -133,7 +133,10 @@ impl<'a> Objects<'a> {
     }
 
     /// The name of the chosen topology and the labels of its levels, from the top down; `None` if there is no topology.
-    fn levels(&self, options: &Options) -> Result<Option<(&'a str, Vec<&'a str>)>, InputError> {
+    fn levels(
+        &self,
+        options: &MachineOptions,
+    ) -> Result<Option<(&'a str, Vec<&'a str>)>, InputError> {
         let names = || self.topologies.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
         let chosen = match (&options.topology, &self.topologies[..]) {
             (None, []) => return Ok(None),
@@ -211,11 +214,11 @@ fn way_of(
 
 /// The node kinds found so far.
 #[derive(Default)]
-struct Kinds {
+struct NodeKinds {
     all: Vec<NodeKind>,
 }
 
-impl Kinds {
+impl NodeKinds {
     /// The index of the kind of a node, by its allocatable amounts.
     fn of(&mut self, node: &Value, labels: Option<&Value>) -> Result<u32, InputError> {
         let status = node.get("status");
@@ -252,7 +255,7 @@ impl Kinds {
             let of_type = product.map(|product| format!("gpu:{}", product.to_ascii_lowercase()));
             let of_type = of_type.filter(|name| check_resource(name).is_ok());
             let counts = std::iter::once("gpu".to_owned()).chain(of_type);
-            kind.resources = counts.map(|name| (name, gpus)).collect::<Counts>();
+            kind.resources = counts.map(|name| (name, gpus)).collect::<ResourceCounts>();
         }
         let index = self.all.iter().position(|known| *known == kind).unwrap_or(self.all.len());
         if index == self.all.len() {
@@ -311,14 +314,14 @@ fn rows<'a>(of: Option<&'a Value>, key: &str) -> Result<&'a [Value], InputError>
 
 /// Nodes that are included although they take no pods now, or not all.
 #[derive(Default)]
-struct Kept {
+struct IncludedNodes {
     cordoned: Vec<String>,
     not_ready: Vec<String>,
     tainted: Vec<String>,
     without_core: Vec<String>,
 }
 
-impl Kept {
+impl IncludedNodes {
     /// Checks a node; `cores` is its number of whole allocatable cores.
     fn add(&mut self, name: &str, node: &Value, cores: u32) -> Result<(), InputError> {
         let spec = node.get("spec");

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::paths::{Way, check_parents, tree};
 use super::yaml::Value;
-use super::{Options, Read, UNNAMED};
+use super::{MachineOptions, Read, UNNAMED};
 use crate::description::{Description, DomainDescription};
 use crate::error::{InputError, shown};
 use crate::node_kind::NodeKind;
@@ -112,7 +112,7 @@ impl Labelled {
 
 /// How switches are identified.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Names {
+pub(super) enum SwitchNames {
     /// By name alone: each name is one switch.
     Unique,
     /// By name together with the names of the switches above.
@@ -126,8 +126,8 @@ pub(super) enum Names {
 pub(super) fn machine_of(
     all: &[Labelled],
     kinds: Vec<NodeKind>,
-    names: Names,
-    options: &Options,
+    names: SwitchNames,
+    options: &MachineOptions,
 ) -> Result<Read, InputError> {
     check_nodes(all)?;
     check_parts(all, "sub-domain", |node| node.sub_domain.as_deref())?;
@@ -160,7 +160,7 @@ pub(super) fn machine_of(
         let message = format!("no node has a label of a switch ({TIER}0) or a domain ({DOMAIN})");
         return Err(InputError::whole(message));
     }
-    if names == Names::Unique {
+    if names == SwitchNames::Unique {
         check_parents(&ways)?;
     }
     let what = if has_ways { "no label of a switch" } else { "no label of a domain" };

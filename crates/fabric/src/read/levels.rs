@@ -2,15 +2,15 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::subnet::{End, Subnet};
+use super::subnet::{CableEnd, Subnet};
 use super::union::Union;
 use crate::error::InputError;
 use crate::fabric::DEEPEST;
 
 /// A cable, with its lower and upper end.
-pub(super) struct Uplink {
-    pub lower: End,
-    pub upper: End,
+pub(super) struct SubnetUplink {
+    pub lower: CableEnd,
+    pub upper: CableEnd,
     pub bandwidth: f64,
 }
 
@@ -21,27 +21,27 @@ pub(super) struct Branch {
 }
 
 /// A subnet sorted by level.
-pub(super) struct Levels {
+pub(super) struct SubnetLevels {
     /// `groups[level]`: the groups of a level; level 0 has the hosts.
     pub groups: Vec<Vec<Branch>>,
     /// The group of each vertex, at its own level.
     pub group_of: Vec<usize>,
     /// `uplinks[level]`: the cables from `level` to the next.
-    pub uplinks: Vec<Vec<Uplink>>,
+    pub uplinks: Vec<Vec<SubnetUplink>>,
     /// Level and index of the groups that no other group contains: the sites.
     pub roots: Vec<(usize, usize)>,
 }
 
-impl Levels {
-    pub(super) fn of(subnet: &Subnet) -> Result<Levels, InputError> {
+impl SubnetLevels {
+    pub(super) fn of(subnet: &Subnet) -> Result<SubnetLevels, InputError> {
         let level = distances(subnet)?;
         let deepest = level.iter().copied().max().unwrap_or(0);
-        let mut uplinks: Vec<Vec<Uplink>> = (0..deepest).map(|_| Vec::new()).collect();
+        let mut uplinks: Vec<Vec<SubnetUplink>> = (0..deepest).map(|_| Vec::new()).collect();
         for cable in &subnet.cables {
             let [a, b] = cable.ends;
             let (lower, upper) = if level[a.vertex] < level[b.vertex] { (a, b) } else { (b, a) };
             let bandwidth = cable.bandwidth;
-            uplinks[level[lower.vertex]].push(Uplink { lower, upper, bandwidth });
+            uplinks[level[lower.vertex]].push(SubnetUplink { lower, upper, bandwidth });
         }
         let mut by_level = vec![Vec::new(); deepest + 1];
         for (vertex, &level) in level.iter().enumerate() {
@@ -49,7 +49,7 @@ impl Levels {
                 by_level[level].push(vertex);
             }
         }
-        let mut levels = Levels {
+        let mut levels = SubnetLevels {
             groups: Vec::new(),
             group_of: vec![0; level.len()],
             uplinks,

@@ -7,16 +7,16 @@ mod wire;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use self::parse::{Table, tables};
-use self::wire::{Owner, Wire};
+use self::parse::{ForwardingTable, tables};
+use self::wire::{LidOwner, Wire};
 use super::ibnetdiscover::discover;
 use crate::error::InputError;
 use crate::fabric::{Fabric, NodeIndex};
-use crate::routing::{Fault, NO_PORT, PORTS, Tables};
+use crate::routing::{NO_PORT, PORTS, RouteFault, Tables};
 
 /// A text, and the name of its file.
 #[derive(Debug, Clone, Copy)]
-pub struct Source<'a> {
+pub struct NamedText<'a> {
     /// The text.
     pub text: &'a str,
     /// The file name that errors show.
@@ -33,7 +33,7 @@ pub struct Source<'a> {
 /// table, a switch or a LID that `net` does not have, or a switch of `net` without a table. Also, naming the switch and
 /// the destination: a table that loops, or that does not lead to a host of its site because of a missing entry, a
 /// missing cable or another host there.
-pub fn lfts(fabric: &Arc<Fabric>, lfts: Source, net: Source) -> Result<Tables, InputError> {
+pub fn lfts(fabric: &Arc<Fabric>, lfts: NamedText, net: NamedText) -> Result<Tables, InputError> {
     let found = discover(net.text).map_err(|error| error.in_file(net.name))?;
     let wire = Wire::of(fabric, &found).map_err(|error| error.in_file(net.name))?;
     let read = tables(lfts.text).and_then(|tables| fill(fabric, &wire, &tables, net.name));
@@ -48,22 +48,25 @@ pub(crate) struct LidEntry {
 }
 
 /// The port of every entry of a dump that has one.
-pub(crate) fn entries(dump: Source) -> Result<HashMap<LidEntry, u8>, InputError> {
+pub(crate) fn entries(dump: NamedText) -> Result<HashMap<LidEntry, u8>, InputError> {
     let tables = tables(dump.text).map_err(|error| error.in_file(dump.name))?;
-    let entry = |guid, entry: &parse::Entry| (LidEntry { guid, lid: entry.lid }, entry.port);
-    let of = |table: &Table| table.entries.iter().map(|e| entry(table.guid, e)).collect::<Vec<_>>();
+    let entry =
+        |guid, entry: &parse::ForwardingEntry| (LidEntry { guid, lid: entry.lid }, entry.port);
+    let of = |table: &ForwardingTable| {
+        table.entries.iter().map(|e| entry(table.guid, e)).collect::<Vec<_>>()
+    };
     Ok(tables.iter().flat_map(of).filter(|(_, port)| *port != NO_PORT).collect())
 }
 
 fn fill(
     fabric: &Arc<Fabric>,
     wire: &Wire,
-    tables: &[Table],
+    tables: &[ForwardingTable],
     net: &str,
 ) -> Result<Tables, InputError> {
     let switches = wire.switches.len();
     let mut out = vec![NO_PORT; switches * fabric.nodes() as usize];
-    let mut table_of: Vec<Option<&Table>> = vec![None; switches];
+    let mut table_of: Vec<Option<&ForwardingTable>> = vec![None; switches];
     for table in tables.iter().filter(|table| !wire.skipped.contains(&table.guid)) {
         let Some(&switch) = wire.by_guid.get(&table.guid) else {
             let message = format!("switch 0x{:016x} ({}) is not in {net}", table.guid, table.name);
@@ -76,8 +79,8 @@ fn fill(
         }
         for entry in &table.entries {
             match wire.owner(entry.lid) {
-                Some(Owner::Node(node)) => out[node as usize * switches + switch] = entry.port,
-                Some(Owner::Other) => {}
+                Some(LidOwner::Node(node)) => out[node as usize * switches + switch] = entry.port,
+                Some(LidOwner::Other) => {}
                 // No traffic goes to a LID for which the subnet manager itself knows no port.
                 None if entry.unknown => {}
                 None => {
@@ -106,8 +109,8 @@ fn fill(
 fn refusal(
     made: &Tables,
     wire: &Wire,
-    table: Option<&Table>,
-    (switch, to, fault): (u32, NodeIndex, Fault),
+    table: Option<&ForwardingTable>,
+    (switch, to, fault): (u32, NodeIndex, RouteFault),
 ) -> InputError {
     use crate::routing::Routing;
     let name = |switch: u32| wire.switches[switch as usize].as_str();
@@ -116,14 +119,14 @@ fn refusal(
     let entry = table.and_then(|table| table.entries.iter().find(|entry| entry.lid == lid));
     let line = entry.map(|entry| entry.line).or(table.map(|table| table.line)).unwrap_or(0);
     let what = match fault {
-        Fault::Drops => "has no port for it".to_owned(),
-        Fault::NoCable if port == 0 => "takes it for itself (port 0)".to_owned(),
-        Fault::NoCable => format!("sends it out of port {port}, which has no cable"),
-        Fault::Astray(other) if other == to => {
+        RouteFault::Drops => "has no port for it".to_owned(),
+        RouteFault::NoCable if port == 0 => "takes it for itself (port 0)".to_owned(),
+        RouteFault::NoCable => format!("sends it out of port {port}, which has no cable"),
+        RouteFault::Astray(other) if other == to => {
             format!("sends it out of port {port} to another link of that host")
         }
-        Fault::Astray(other) => format!("sends it out of port {port} to host {}", host(other)),
-        Fault::Loops => {
+        RouteFault::Astray(other) => format!("sends it out of port {port} to host {}", host(other)),
+        RouteFault::Loops => {
             let circle = made.circle(switch, to);
             let shown: Vec<&str> = circle.iter().take(8).map(|&switch| name(switch)).collect();
             let more = if circle.len() > shown.len() { " -> ..." } else { "" };

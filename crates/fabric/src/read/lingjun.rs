@@ -1,7 +1,7 @@
 //! Reads the switches above every host from Alibaba's Lingjun data set of 2023.
 
-use super::labels::{Labelled, Names, machine_of};
-use super::{Options, Read};
+use super::labels::{Labelled, SwitchNames, machine_of};
+use super::{MachineOptions, Read};
 use crate::error::{InputError, is_printable, shown};
 use crate::hostlist::{LONGEST_NAME, MOST_NAMES};
 use crate::node_kind::NodeKind;
@@ -15,7 +15,7 @@ const HEADER: &str = "ip,DSW,PSW,ASW";
 /// # Errors
 /// With its line: another header, a row with the wrong number of fields or an empty one, a host that occurs twice, no
 /// host.
-pub fn lingjun(text: &str, options: &Options) -> Result<Read, InputError> {
+pub fn lingjun(text: &str, options: &MachineOptions) -> Result<Read, InputError> {
     let mut lines = text.lines().map(str::trim).zip(1..).filter(|(line, _)| !line.is_empty());
     match lines.next() {
         Some((HEADER, _)) => {}
@@ -47,5 +47,5 @@ pub fn lingjun(text: &str, options: &Options) -> Result<Read, InputError> {
     if nodes.is_empty() {
         return Err(InputError::whole("there is no host"));
     }
-    machine_of(&nodes, vec![NodeKind::default()], Names::ByPath, options)
+    machine_of(&nodes, vec![NodeKind::default()], SwitchNames::ByPath, options)
 }

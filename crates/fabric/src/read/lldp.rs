@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::cable_list::{ListedCable, Port, machine_of, skipped};
+use super::cable_list::{ListedCable, NamedPort, machine_of, skipped};
 use super::natural::natural_order;
-use super::yaml::{Kind, Value, documents};
-use super::{Options, Read};
+use super::yaml::{Value, ValueKind, documents};
+use super::{MachineOptions, Read};
 use crate::error::{InputError, shown};
 
 /// Reads `{"leaf1": {"lldp": {"interface": ...}}, ...}`. A cable may be reported by one end or by both, even if they
@@ -15,7 +15,7 @@ use crate::error::{InputError, shown};
 /// # Errors
 /// With its line: input of another form, a neighbour without a port, a port with two neighbours; and whatever
 /// [`machine_of`] refuses.
-pub fn lldp(text: &str, options: &Options) -> Result<Read, InputError> {
+pub fn lldp(text: &str, options: &MachineOptions) -> Result<Read, InputError> {
     let mut found = Neighbours::default();
     for document in &documents(text, &[])? {
         if document.get("lldp").is_some() {
@@ -24,7 +24,7 @@ pub fn lldp(text: &str, options: &Options) -> Result<Read, InputError> {
         }
         for (device, known) in document.map("the file")? {
             for (port, neighbour) in interfaces(device, known)? {
-                found.add(Port::of(host_part(device), port, neighbour.line)?, neighbour)?;
+                found.add(NamedPort::of(host_part(device), port, neighbour.line)?, neighbour)?;
             }
         }
     }
@@ -38,7 +38,7 @@ pub fn lldp(text: &str, options: &Options) -> Result<Read, InputError> {
 
 /// What one port reports about its neighbour.
 struct Report {
-    own: Port,
+    own: NamedPort,
     device: String,
     /// The neighbour's names for its port, the best name first.
     names: Vec<String>,
@@ -49,18 +49,18 @@ struct Report {
 struct Neighbours {
     reports: Vec<Report>,
     /// For each port and neighbouring device, the index of the report.
-    known: HashMap<(Port, String), usize>,
+    known: HashMap<(NamedPort, String), usize>,
     nameless: usize,
     /// Whether a device reports that it forwards packets.
     forwards: HashMap<String, bool>,
 }
 
 impl Neighbours {
-    fn add(&mut self, own: Port, neighbour: &Value) -> Result<(), InputError> {
+    fn add(&mut self, own: NamedPort, neighbour: &Value) -> Result<(), InputError> {
         let chassis = neighbour.get("chassis").ok_or_else(|| lacks(&own, neighbour, "chassis"))?;
         let (device, about) = match chassis.map("chassis")? {
             // A chassis without a name appears directly here, and its identifier is a map too.
-            [(name, about @ Value { kind: Kind::Map(_), .. })] if name != "id" => {
+            [(name, about @ Value { kind: ValueKind::Map(_), .. })] if name != "id" => {
                 (host_part(name).to_owned(), about)
             }
             _ => {
@@ -73,7 +73,7 @@ impl Neighbours {
         }
         let names = port_names(&own, neighbour)?;
         for name in &names {
-            Port::of(&device, name, neighbour.line)?;
+            NamedPort::of(&device, name, neighbour.line)?;
         }
         // Two protocols on one port may report the same neighbour.
         let next = self.reports.len();
@@ -98,7 +98,7 @@ fn interfaces<'a>(device: &str, known: &'a Value) -> Result<Vec<(&'a str, &'a Va
     let refuse =
         || known.refuse(format!("{} has no lldp: this is not `lldpctl -f json`", shown(device)));
     let known = known.get("lldp").ok_or_else(refuse)?;
-    if let Kind::List(_) = known.kind {
+    if let ValueKind::List(_) = known.kind {
         let message = format!(
             "the lldp of {} is a list: this is `lldpctl -f json0`; write `lldpctl -f json`",
             shown(device)
@@ -107,7 +107,7 @@ fn interfaces<'a>(device: &str, known: &'a Value) -> Result<Vec<(&'a str, &'a Va
     }
     let Some(interfaces) = known.get("interface") else { return Ok(Vec::new()) };
     let maps = match &interfaces.kind {
-        Kind::List(maps) => maps.iter().collect(),
+        ValueKind::List(maps) => maps.iter().collect(),
         _ => vec![interfaces],
     };
     let mut found = Vec::new();
@@ -119,7 +119,7 @@ fn interfaces<'a>(device: &str, known: &'a Value) -> Result<Vec<(&'a str, &'a Va
     Ok(found)
 }
 
-fn lacks(own: &Port, neighbour: &Value, what: &str) -> InputError {
+fn lacks(own: &NamedPort, neighbour: &Value, what: &str) -> InputError {
     let (port, device) = (shown(&own.name), shown(&own.device));
     neighbour.refuse(format!("the neighbour on port {port} of {device} has no {what}"))
 }
@@ -128,7 +128,7 @@ fn lacks(own: &Port, neighbour: &Value, what: &str) -> InputError {
 fn forwards(about: &Value) -> Result<Option<bool>, InputError> {
     let Some(capabilities) = about.get("capability") else { return Ok(None) };
     let all = match &capabilities.kind {
-        Kind::List(all) => all.iter().collect(),
+        ValueKind::List(all) => all.iter().collect(),
         _ => vec![capabilities],
     };
     let mut forwards = false;
@@ -142,7 +142,7 @@ fn forwards(about: &Value) -> Result<Option<bool>, InputError> {
 }
 
 /// The names of the neighbour's port: its name, its description, its identifier.
-fn port_names(own: &Port, neighbour: &Value) -> Result<Vec<String>, InputError> {
+fn port_names(own: &NamedPort, neighbour: &Value) -> Result<Vec<String>, InputError> {
     let port = neighbour.get("port").ok_or_else(|| lacks(own, neighbour, "port"))?;
     let text = |value: Option<&Value>, what: &str| {
         value.map(|value| value.text(what).map(str::to_owned)).transpose()
@@ -217,7 +217,7 @@ fn cables(reports: Vec<Report>) -> Vec<ListedCable> {
         let far = match other_end[index] {
             Some(other) if other < index => continue,
             Some(other) => reports[other].own.clone(),
-            None => Port {
+            None => NamedPort {
                 device: report.device.clone(),
                 name: report.names.first().cloned().unwrap_or_default(),
             },

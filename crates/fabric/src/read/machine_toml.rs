@@ -8,9 +8,9 @@ use serde::de::{Deserializer, SeqAccess, Visitor, value::SeqAccessDeserializer};
 use toml::Spanned;
 
 use super::Read;
-use super::assemble::{Below, Switch, Tree, assemble, at_line, nodes_mut};
+use super::assemble::{Below, DescribedSwitch, RootedTree, assemble, at_line, nodes_mut};
 use super::networks::{self, NetworkTable};
-use super::toml_lines::Lines;
+use super::toml_lines::TomlLines;
 use crate::description::{
     Cabling, Children, Description, DomainDescription, Group, MissingCable, NodeDescription,
     SiteDescription, WanDescription,
@@ -23,14 +23,14 @@ use crate::fabric::{
 use crate::hostlist::{MOST_LETTERS, MOST_NAMES, expand};
 use crate::node_kind::{NodeKind, Penalty};
 use crate::presets::{NVLINK, QDR, regular_group};
-use crate::resources::{Counts, Resources};
+use crate::resources::{ResourceCounts, Resources};
 
 /// The longest text that is parsed, because parsed values take several times the memory of the text.
 const LONGEST_TEXT: usize = 16 << 20;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Machine {
+struct MachineTable {
     name: Spanned<String>,
     block_sizes: Option<Spanned<Vec<u32>>>,
     node: Option<Spanned<NodeKind>>,
@@ -61,7 +61,7 @@ struct OtherKind {
     copy_bandwidth: Option<f64>,
     copy_latency: Option<f64>,
     memory_bandwidth: Option<f64>,
-    resources: Option<Counts>,
+    resources: Option<ResourceCounts>,
 }
 
 impl OtherKind {
@@ -232,8 +232,8 @@ pub(super) fn whole(text: &str) -> Result<Read, InputError> {
         let message = format!("{} bytes of TOML are more than {LONGEST_TEXT}", text.len());
         return Err(InputError::whole(message));
     }
-    let lines = &Lines::of(text);
-    let machine: Machine = toml::from_str(text).map_err(|error| {
+    let lines = &TomlLines::of(text);
+    let machine: MachineTable = toml::from_str(text).map_err(|error| {
         let message = error.message().replace('\n', ", ");
         InputError::at(error.span().map_or(0, |span| lines.at(span.start)), message)
     })?;
@@ -255,7 +255,7 @@ pub(super) fn whole(text: &str) -> Result<Read, InputError> {
     let widest = machine.site.iter().filter_map(|site| site.get_ref().to_nodes());
     let widest = widest.fold(0.0, f64::max);
     for site in machine.site {
-        let reader = SiteReader { lines, line: lines.at(site.span().start) };
+        let reader = SiteTableReader { lines, line: lines.at(site.span().start) };
         let site = reader.read(site.into_inner(), &description.name, &mut nodes)?;
         if let Some(first) = line_of.insert(site.root.name.clone(), reader.line) {
             return Err(reader.refuse(format!(
@@ -313,7 +313,7 @@ impl Site {
 }
 
 fn set_domains(
-    lines: &Lines,
+    lines: &TomlLines,
     domains: Vec<Domain>,
     description: &mut Description,
 ) -> Result<(), InputError> {
@@ -380,7 +380,7 @@ impl NodeCount {
 /// Refuses an invalid node kind, on the line of the wrong key. The table of the kind starts at `place`.
 fn check_read_kind(
     text: &str,
-    lines: &Lines,
+    lines: &TomlLines,
     place: usize,
     kind: &NodeKind,
     resources: &mut Resources,
@@ -410,7 +410,7 @@ fn check_read_kind(
 
 fn set_kinds(
     text: &str,
-    lines: &Lines,
+    lines: &TomlLines,
     kinds: Vec<Spanned<OtherKind>>,
     resources: &mut Resources,
     description: &mut Description,
@@ -452,12 +452,12 @@ fn set_kinds(
 }
 
 /// Reads the site whose table starts on `line`.
-struct SiteReader<'a> {
-    lines: &'a Lines,
+struct SiteTableReader<'a> {
+    lines: &'a TomlLines,
     line: usize,
 }
 
-impl SiteReader<'_> {
+impl SiteTableReader<'_> {
     fn read(
         &self,
         site: Site,
@@ -472,7 +472,7 @@ impl SiteReader<'_> {
                 (regular(&name, children, names), children.len())
             }
             (None, false) if site.nodes.is_none() => {
-                let Tree { mut root, depth, .. } = self.explicit(site.switch)?;
+                let RootedTree { mut root, depth, .. } = self.explicit(site.switch)?;
                 root.name.clone_from(&name);
                 let (count, letters) = count_nodes(&root);
                 nodes.add(count, letters).map_err(|message| self.refuse(message))?;
@@ -640,7 +640,7 @@ impl SiteReader<'_> {
         Ok(names)
     }
 
-    fn explicit(&self, tables: Vec<Spanned<SwitchTable>>) -> Result<Tree, InputError> {
+    fn explicit(&self, tables: Vec<Spanned<SwitchTable>>) -> Result<RootedTree, InputError> {
         let mut switches = Vec::with_capacity(tables.len());
         for table in tables {
             let line = self.lines.at(table.span().start);
@@ -656,7 +656,7 @@ impl SiteReader<'_> {
             };
             let parallel = table.switch_names.into_iter().map(|name| self.lines.name(name));
             let parallel = parallel.collect::<Result<Vec<_>, _>>()?;
-            switches.push(Switch { name, switches: parallel, below, place: line.into() });
+            switches.push(DescribedSwitch { name, switches: parallel, below, place: line.into() });
         }
         let mut trees = assemble(switches)?.into_iter();
         match (trees.next(), trees.next()) {

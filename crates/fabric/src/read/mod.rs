@@ -48,14 +48,14 @@ pub use kubernetes::kubernetes;
 pub(crate) use kubernetes::{GPU, HOSTNAME, PRODUCT};
 pub(crate) use labels::{DOMAIN, TIER};
 pub(crate) use lfts::{LidEntry, entries as lft_entries};
-pub use lfts::{Source, lfts};
+pub use lfts::{NamedText, lfts};
 pub use lingjun::lingjun;
 pub use lldp::lldp;
 pub use machine_toml::machine_toml;
 pub use netbox::netbox;
 pub use networks::NetworkEntry;
 pub use openb::openb;
-pub use ports::{Ports, Receiver, SwitchPorts, To, ports};
+pub use ports::{LidReceiver, Receiver, SubnetPorts, SwitchPorts, ports};
 pub use slurm_lines::{Included, includes};
 pub use slurm_topology::{slurm_conf, slurm_topology};
 pub use slurm_yaml::slurm_yaml;
@@ -85,7 +85,7 @@ impl Read {
 
 /// Options for reading a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct MachineOptions {
     /// The name of the topology to read, if the text has several.
     pub topology: Option<String>,
     /// Whether to use accelerator sub-domains as the domains.

@@ -3,17 +3,17 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::cable_list::{ListedCable, Port, machine_of, skipped};
+use super::cable_list::{ListedCable, NamedPort, machine_of, skipped};
 use super::yaml::{Value, documents};
-use super::{Options, Read};
+use super::{MachineOptions, Read};
 use crate::error::{InputError, shown};
 
 /// The columns of each side (device, port, port type), and of the cable (type, status).
-const EXPORTED: Columns = Columns {
+const EXPORTED: NetboxColumns = NetboxColumns {
     sides: [["Device A", "Termination A", ""], ["Device B", "Termination B", ""]],
     cable: ["Type", "Status"],
 };
-const IMPORTED: Columns = Columns {
+const IMPORTED: NetboxColumns = NetboxColumns {
     sides: [
         ["side_a_device", "side_a_name", "side_a_type"],
         ["side_b_device", "side_b_name", "side_b_type"],
@@ -24,14 +24,14 @@ const IMPORTED: Columns = Columns {
 const NUMBERED: [&str; 2] = ["termination_a_id", "termination_b_id"];
 const INTERFACE: &str = "dcim.interface";
 
-struct Columns {
+struct NetboxColumns {
     sides: [[&'static str; 3]; 2],
     cable: [&'static str; 2],
 }
 
 /// Whether a line shows that a text is a list of `NetBox` cables.
 pub(super) fn is_netbox(line: &str) -> bool {
-    let has = |columns: &Columns| {
+    let has = |columns: &NetboxColumns| {
         columns.sides.iter().all(|[device, port, _]| line.contains(device) && line.contains(port))
     };
     line.contains("\"a_terminations\"")
@@ -45,7 +45,7 @@ pub(super) fn is_netbox(line: &str) -> bool {
 /// # Errors
 /// With its line: a table without a required column, a row with the wrong number of fields, an end without a device or
 /// with several, a single page of several; and whatever [`machine_of`] refuses.
-pub fn netbox(text: &str, options: &Options) -> Result<Read, InputError> {
+pub fn netbox(text: &str, options: &MachineOptions) -> Result<Read, InputError> {
     let mut list = List::default();
     if text.trim_start().starts_with(['[', '{']) {
         for document in &documents(text, &[])? {
@@ -137,7 +137,7 @@ impl List {
                     let what = format!("{} of {}", shown(port), shown(device));
                     return Err(InputError::at(line, several_ends(&what, ends)));
                 }
-                Port::of(device, port, line)
+                NamedPort::of(device, port, line)
             };
             self.cables.push(ListedCable { ends: [end(sides[0])?, end(sides[1])?], line });
         }
@@ -185,7 +185,7 @@ fn choice<'a>(cable: &'a Value, key: &str) -> Result<&'a str, InputError> {
 }
 
 /// The interface at an end of a cable; `None` if the end is not an interface.
-fn end(cable: &Value, key: &str) -> Result<Option<Port>, InputError> {
+fn end(cable: &Value, key: &str) -> Result<Option<NamedPort>, InputError> {
     let needed =
         |value: &Value, what: &str| value.refuse(format!("{key} of a cable says no {what}"));
     let ends = cable.get(key).ok_or_else(|| needed(cable, "interface"))?.list(key)?;
@@ -204,8 +204,12 @@ fn end(cable: &Value, key: &str) -> Result<Option<Port>, InputError> {
     let name = |value: &Value, what: &str| {
         value.get("name").ok_or_else(|| needed(value, what))?.text("name").map(str::to_owned)
     };
-    Port::of(&name(device, "name of a device")?, &name(port, "name of an interface")?, port.line)
-        .map(Some)
+    NamedPort::of(
+        &name(device, "name of a device")?,
+        &name(port, "name of an interface")?,
+        port.line,
+    )
+    .map(Some)
 }
 
 /// Splits a line of CSV into fields. A field may be in quotes; two quotes inside it stand for one.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::assemble::at_line;
-use super::toml_lines::Lines;
+use super::toml_lines::TomlLines;
 use crate::error::{InputError, shown};
 use crate::hostlist::{compress, expand, plain};
 
@@ -52,7 +52,7 @@ impl NetworkEntry {
 
 /// Checks the networks of a machine file.
 pub(super) fn entries(
-    lines: &Lines,
+    lines: &TomlLines,
     tables: Vec<NetworkTable>,
 ) -> Result<Vec<NetworkEntry>, InputError> {
     let mut line_of: HashMap<String, usize> = HashMap::new();

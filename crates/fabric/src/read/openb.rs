@@ -10,7 +10,7 @@ use crate::description::{Cabling, Children, Description, Group, NodeDescription,
 use crate::error::{InputError, is_printable, shown};
 use crate::hostlist::{LONGEST_NAME, MOST_NAMES};
 use crate::node_kind::NodeKind;
-use crate::resources::Counts;
+use crate::resources::ResourceCounts;
 
 /// The header line.
 const HEADER: &str = "sn,cpu_milli,memory_mib,gpu,model";
@@ -81,7 +81,7 @@ fn node(row: &str) -> Result<(String, NodeKind), String> {
         crate::resources::check_resource(&format!("gpu:{model}"))?;
         counts.push((format!("gpu:{model}"), gpus));
     }
-    let counts: Counts = counts.into_iter().collect();
+    let counts: ResourceCounts = counts.into_iter().collect();
     counts.check()?;
     let memory = u64::from(memory) << 20;
     Ok((

@@ -60,7 +60,7 @@ pub(super) fn check_parents(ways: &[Way]) -> Result<(), InputError> {
 
 /// A switch of the tree under construction.
 #[derive(Default)]
-struct Place<'a> {
+struct PathSwitch<'a> {
     name: &'a str,
     below: Vec<usize>,
     nodes: Vec<NodeDescription>,
@@ -73,7 +73,7 @@ struct Place<'a> {
 /// # Errors
 /// With its line: a path of no or too many switches, or a switch with both nodes and switches below.
 pub(super) fn tree(ways: &[Way]) -> Result<SiteDescription, InputError> {
-    let mut places = vec![Place { name: UNNAMED, ..Place::default() }];
+    let mut places = vec![PathSwitch { name: UNNAMED, ..PathSwitch::default() }];
     let mut known: HashMap<(usize, &str), usize> = HashMap::new();
     for way in ways {
         // One level is reserved for a root above all.
@@ -90,13 +90,13 @@ pub(super) fn tree(ways: &[Way]) -> Result<SiteDescription, InputError> {
         for name in &way.switches {
             let next = *known.entry((at, name)).or_insert(places.len());
             if next == places.len() {
-                places.push(Place { name, ..Place::default() });
+                places.push(PathSwitch { name, ..PathSwitch::default() });
                 places[at].below.push(next);
             }
             at = next;
         }
         places[at].nodes.push(NodeDescription { name: way.node.to_owned(), kind: way.kind });
-        let is_mixed = |place: &Place| !place.below.is_empty() && !place.nodes.is_empty();
+        let is_mixed = |place: &PathSwitch| !place.below.is_empty() && !place.nodes.is_empty();
         let parent = way.switches.len().checked_sub(2).map(|_| parent_of(&known, way));
         for place in [Some(at), parent].into_iter().flatten().map(|index| &places[index]) {
             if is_mixed(place) {
@@ -125,7 +125,7 @@ fn parent_of(known: &HashMap<(usize, &str), usize>, way: &Way) -> usize {
 }
 
 /// The group at a position, and the number of its levels.
-fn group(places: &mut [Place], index: usize) -> (Group, usize) {
+fn group(places: &mut [PathSwitch], index: usize) -> (Group, usize) {
     let place = std::mem::take(&mut places[index]);
     let name = place.name.to_owned();
     if place.below.is_empty() {

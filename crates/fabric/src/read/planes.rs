@@ -10,7 +10,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::levels::{Levels, Uplink};
+use super::levels::{SubnetLevels, SubnetUplink};
 use super::natural::natural_order;
 use super::subnet::Subnet;
 use super::union::Union;
@@ -31,13 +31,13 @@ pub(super) struct Planes {
 /// The vertices of a site by level, and the cables up from each level.
 pub(super) struct SitePart<'a> {
     pub vertices: Vec<Vec<usize>>,
-    pub uplinks: Vec<Vec<&'a Uplink>>,
+    pub uplinks: Vec<Vec<&'a SubnetUplink>>,
 }
 
 /// Returns the planes of every level of a site, from the hosts up.
 pub(super) fn number_planes(
     subnet: &Subnet,
-    levels: &Levels,
+    levels: &SubnetLevels,
     site: &SitePart,
 ) -> Result<Vec<Planes>, InputError> {
     let top = site.vertices.len() - 1;
@@ -68,7 +68,7 @@ pub(super) fn number_planes(
 /// Sorts the vertices of `level` into planes, from those of the level above.
 fn classes_below(
     subnet: &Subnet,
-    levels: &Levels,
+    levels: &SubnetLevels,
     site: &SitePart,
     level: usize,
     above: &HashMap<usize, usize>,
@@ -111,7 +111,7 @@ fn classes_below(
 
 /// The lowest level whose switches share their parents, if nodes are on several leaf switches. Without rails, two
 /// spines that share a switch above are more likely to be below a leaf whose hosts are all down.
-fn meeting_level(levels: &Levels, site: &SitePart) -> Option<usize> {
+fn meeting_level(levels: &SubnetLevels, site: &SitePart) -> Option<usize> {
     let leaf_groups = site.vertices.get(1)?.iter().map(|&leaf| levels.group_of[leaf]);
     let has_rails = leaf_groups.into_iter().any(|group| levels.groups[1][group].switches.len() > 1);
     has_rails.then(|| (1..site.uplinks.len()).find(|&level| shares_parents(levels, site, level)))?
@@ -119,7 +119,7 @@ fn meeting_level(levels: &Levels, site: &SitePart) -> Option<usize> {
 
 /// Whether the switches of each group of a level share their parents. That is so if some group has several switches and
 /// at least three quarters of all pairs of a switch and a switch of the group above are cabled.
-fn shares_parents(levels: &Levels, site: &SitePart, level: usize) -> bool {
+fn shares_parents(levels: &SubnetLevels, site: &SitePart, level: usize) -> bool {
     let mut cabled: BTreeSet<(usize, usize)> = BTreeSet::new();
     let mut above_of: HashMap<usize, usize> = HashMap::new();
     for link in &site.uplinks[level] {
@@ -143,7 +143,7 @@ fn shares_parents(levels: &Levels, site: &SitePart, level: usize) -> bool {
 }
 
 /// Whether two switches of one group have a common parent.
-fn shares_one(levels: &Levels, cabled: &BTreeSet<(usize, usize)>) -> bool {
+fn shares_one(levels: &SubnetLevels, cabled: &BTreeSet<(usize, usize)>) -> bool {
     let mut seen = BTreeSet::new();
     !cabled.iter().all(|&(lower, upper)| seen.insert((levels.group_of[lower], upper)))
 }
@@ -152,7 +152,7 @@ fn shares_one(levels: &Levels, cabled: &BTreeSet<(usize, usize)>) -> bool {
 /// decide, by the names of the switches.
 fn classes_by_port(
     subnet: &Subnet,
-    levels: &Levels,
+    levels: &SubnetLevels,
     site: &SitePart,
     level: usize,
 ) -> Result<HashMap<usize, usize>, InputError> {
@@ -203,7 +203,7 @@ fn classes_by_port(
 /// Merges planes that are only separate because cables are missing, until there are at most `whole`. It merges planes
 /// without a common group, starting with those on the same ports of the switches below.
 fn merge(
-    levels: &Levels,
+    levels: &SubnetLevels,
     site: &SitePart,
     level: usize,
     members: BTreeMap<usize, Vec<usize>>,
@@ -248,7 +248,7 @@ fn merge(
 }
 
 /// The lowest port below that leads to each vertex, or to each class of vertices.
-fn first_ports(uplinks: &[&Uplink], class: impl Fn(usize) -> usize) -> HashMap<usize, u32> {
+fn first_ports(uplinks: &[&SubnetUplink], class: impl Fn(usize) -> usize) -> HashMap<usize, u32> {
     let mut first: HashMap<usize, u32> = HashMap::new();
     for link in uplinks {
         let port = first.entry(class(link.upper.vertex)).or_insert(link.lower.port);

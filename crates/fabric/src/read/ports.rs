@@ -2,9 +2,9 @@
 //! address.
 
 use super::ibnetdiscover::{Discovery, discover};
-use super::lfts::Source;
+use super::lfts::NamedText;
 use super::lids::Lids;
-use super::subnet::End;
+use super::subnet::CableEnd;
 use crate::description::{Children, Description, Group};
 use crate::error::InputError;
 use crate::fabric::{CableId, Fabric, NodeIndex};
@@ -12,7 +12,7 @@ use crate::routing::{SwitchPlace, above};
 
 /// The ports and addresses of a subnet, in terms of its fabric.
 #[derive(Debug, Clone)]
-pub struct Ports {
+pub struct SubnetPorts {
     /// The switches, in the order of the file.
     pub switches: Vec<SwitchPorts>,
     /// The receivers of LIDs, in ascending order of LID.
@@ -48,12 +48,12 @@ pub struct Receiver {
     /// Name of the host or switch.
     pub name: String,
     /// The kind of receiver.
-    pub to: To,
+    pub to: LidReceiver,
 }
 
 /// The device that receives packets to a LID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum To {
+pub enum LidReceiver {
     /// A port of a node: the node, and its cable at this port.
     Node(NodeIndex, CableId),
     /// A switch.
@@ -68,19 +68,19 @@ pub enum To {
 /// # Errors
 /// Whatever [`ibnetdiscover`](super::ibnetdiscover) refuses; a subnet whose nodes, groups and cables are numbered
 /// differently from `fabric`; a node or a switch without a LID; a LID given twice.
-pub fn ports(fabric: &Fabric, net: Source) -> Result<Ports, InputError> {
+pub fn ports(fabric: &Fabric, net: NamedText) -> Result<SubnetPorts, InputError> {
     let found = discover(net.text).and_then(|found| read(fabric, &found));
     found.map_err(|error| error.in_file(net.name))
 }
 
-fn read(fabric: &Fabric, found: &Discovery) -> Result<Ports, InputError> {
+fn read(fabric: &Fabric, found: &Discovery) -> Result<SubnetPorts, InputError> {
     let built = Fabric::build(&found.description)?.description();
     if !same_numbers(&built, &fabric.description()) {
         let message = format!("the subnet is not that of machine {}", fabric.name());
         return Err(InputError::whole(message));
     }
     let mut reader = Reader { fabric, found, place: Vec::new(), cable_at: Vec::new() };
-    let mut ports = Ports {
+    let mut ports = SubnetPorts {
         switches: Vec::new(),
         receivers: Vec::new(),
         of_cable: vec![(0, 0); fabric.links() as usize],
@@ -102,7 +102,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn lay_cables(&mut self, ports: &mut Ports) -> Result<(), InputError> {
+    fn lay_cables(&mut self, ports: &mut SubnetPorts) -> Result<(), InputError> {
         let fabric = self.fabric;
         self.place = vec![None; self.found.subnet.vertices.len()];
         for (site, cables) in (0..).zip(&self.found.cables) {
@@ -124,7 +124,7 @@ impl Reader<'_> {
                 if level == 0 {
                     self.cable_at.push(((cabled.lower.vertex, cabled.lower.port), cable));
                 }
-                let port = |end: End| end.port as u8; // of a switch; it was read from a byte
+                let port = |end: CableEnd| end.port as u8; // of a switch; it was read from a byte
                 ports.of_cable[cable as usize] = (port(cabled.lower), port(cabled.upper));
             }
         }
@@ -132,16 +132,16 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn name_receivers(&self, ports: &mut Ports) -> Result<(), InputError> {
+    fn name_receivers(&self, ports: &mut SubnetPorts) -> Result<(), InputError> {
         for address in &self.found.subnet.addresses {
             let Lids { base, count } = address.lids;
             let to = address.end.and_then(|end| {
                 let Some(place) = self.place[end.vertex] else { return self.behind(end) };
                 if place.level > 0 {
-                    return Some(To::Switch(place));
+                    return Some(LidReceiver::Switch(place));
                 }
                 let at = self.cable_at.binary_search_by_key(&(end.vertex, end.port), |at| at.0);
-                let node = |at: usize| To::Node(place.group, self.cable_at[at].1);
+                let node = |at: usize| LidReceiver::Node(place.group, self.cable_at[at].1);
                 at.ok().map(node).or_else(|| self.behind(end))
             });
             let (Some(to), Some(end)) = (to, address.end) else {
@@ -160,7 +160,7 @@ impl Reader<'_> {
         }
         let mut heard = vec![false; self.fabric.nodes() as usize];
         for receiver in &ports.receivers {
-            if let To::Node(node, _) = receiver.to {
+            if let LidReceiver::Node(node, _) = receiver.to {
                 heard[node as usize] = true;
             }
         }
@@ -177,26 +177,27 @@ impl Reader<'_> {
 
     /// A port of a switch of the tree that a spare cable connects to this port of a host, or to any port of this
     /// switch.
-    fn behind(&self, end: End) -> Option<To> {
+    fn behind(&self, end: CableEnd) -> Option<LidReceiver> {
         let subnet = &self.found.subnet;
         let is_host = subnet.vertices[end.vertex].is_host;
-        let near = |one: &End| one.vertex == end.vertex && (one.port == end.port || !is_host);
+        let near = |one: &CableEnd| one.vertex == end.vertex && (one.port == end.port || !is_host);
         subnet.spare.iter().find_map(|cable| {
             let [a, b] = cable.ends;
             let far = [(a, b), (b, a)].into_iter().find(|(one, _)| near(one))?.1;
             let place = self.place[far.vertex].filter(|place| place.level > 0)?;
-            Some(To::Behind(place, far.port as u8)) // of a switch; it was read from a byte
+            Some(LidReceiver::Behind(place, far.port as u8)) // of a switch; it was read from a byte
         })
     }
 
-    fn name_switches(&self, ports: &mut Ports) -> Result<(), InputError> {
+    fn name_switches(&self, ports: &mut SubnetPorts) -> Result<(), InputError> {
         let mut switches: Vec<(usize, u64)> =
             self.found.subnet.switches.iter().map(|(&guid, &vertex)| (vertex, guid)).collect();
         switches.sort_unstable();
         for (vertex, guid) in switches {
             let known = &self.found.subnet.vertices[vertex];
             let Some(place) = self.place[vertex] else { continue };
-            let own = ports.receivers.iter().find(|receiver| receiver.to == To::Switch(place));
+            let own =
+                ports.receivers.iter().find(|receiver| receiver.to == LidReceiver::Switch(place));
             let Some(own) = own else {
                 let message = format!("no LID of switch {}", known.name);
                 return Err(InputError::at(known.line, message));

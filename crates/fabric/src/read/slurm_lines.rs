@@ -17,18 +17,18 @@ pub type Included = BTreeMap<String, (String, String)>;
 
 /// The position of a line. The file is set for lines of an included file; the name of the main file is not known here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct LinePosition {
     pub file: Option<Arc<str>>,
     pub line: usize,
 }
 
-impl From<usize> for Place {
+impl From<usize> for LinePosition {
     fn from(line: usize) -> Self {
-        Place { file: None, line }
+        LinePosition { file: None, line }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for LinePosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.file {
             None => write!(f, "line {}", self.line),
@@ -37,7 +37,7 @@ impl fmt::Display for Place {
     }
 }
 
-impl Place {
+impl LinePosition {
     /// Returns an error at this position.
     pub fn refuse(&self, message: impl Into<String>) -> InputError {
         self.of(InputError::whole(message))
@@ -55,8 +55,8 @@ impl Place {
 
 /// A line without its comment and escapes, including the lines that continue it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Line {
-    pub place: Place,
+pub(super) struct SlurmLine {
+    pub place: LinePosition,
     pub words: String,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Line {
 ///
 /// # Errors
 /// With its position: a file that `included` does not have, that includes itself, or whose name is a pattern.
-pub(super) fn lines(text: &str, included: &Included) -> Result<Vec<Line>, InputError> {
+pub(super) fn lines(text: &str, included: &Included) -> Result<Vec<SlurmLine>, InputError> {
     let mut all = Vec::new();
     let mut state = Including { included, count: 0, open: Vec::new() };
     state.add(text, None, &mut all)?;
@@ -76,7 +76,7 @@ pub(super) fn lines(text: &str, included: &Included) -> Result<Vec<Line>, InputE
 
 /// The names of the files that a text itself includes, with their lines.
 pub fn includes(text: &str) -> Vec<(usize, String)> {
-    let name = |line: Line| {
+    let name = |line: SlurmLine| {
         let name = include_of(&line.words)?.to_owned();
         Some((line.place.line, name))
     };
@@ -94,7 +94,7 @@ impl Including<'_> {
         &mut self,
         text: &str,
         file: Option<&Arc<str>>,
-        all: &mut Vec<Line>,
+        all: &mut Vec<SlurmLine>,
     ) -> Result<(), InputError> {
         for line in joined(text, file) {
             let Some(name) = include_of(&line.words) else {
@@ -124,8 +124,8 @@ impl Including<'_> {
 }
 
 /// The lines of one text, with continued lines joined.
-fn joined(text: &str, file: Option<&Arc<str>>) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::new();
+fn joined(text: &str, file: Option<&Arc<str>>) -> Vec<SlurmLine> {
+    let mut lines: Vec<SlurmLine> = Vec::new();
     let mut continues = false;
     for (index, line) in text.lines().enumerate() {
         let line = without_comment(line);
@@ -136,8 +136,8 @@ fn joined(text: &str, file: Option<&Arc<str>>) -> Vec<Line> {
         match lines.last_mut() {
             Some(last) if continues => last.words.push_str(line),
             _ => {
-                let place = Place { file: file.cloned(), line: index + 1 };
-                lines.push(Line { place, words: line.to_owned() });
+                let place = LinePosition { file: file.cloned(), line: index + 1 };
+                lines.push(SlurmLine { place, words: line.to_owned() });
             }
         }
         continues = goes_on;
@@ -187,7 +187,7 @@ fn is_blank(letter: char) -> bool {
 ///
 /// # Errors
 /// Anything that is not such a pair, a key without a value, or a value with a control character or a quote in it.
-pub(super) fn pairs(line: &Line) -> Result<Vec<(String, String)>, InputError> {
+pub(super) fn pairs(line: &SlurmLine) -> Result<Vec<(String, String)>, InputError> {
     let refuse = |key: &str, what: &str| line.place.refuse(format!("{key} {what}"));
     let mut pairs = Vec::new();
     let mut rest = line.words.trim_matches(is_blank);

@@ -1,10 +1,10 @@
 //! Reads Slurm's `topology.conf`: the switches of `topology/tree` or the blocks of `topology/block`.
 
-use super::assemble::{Below, Switch};
-use super::blocks::{Block, Sizes, blocks};
-use super::slurm_lines::{Included, Line, lines, pairs};
+use super::assemble::{Below, DescribedSwitch};
+use super::blocks::{DescribedBlock, DescribedSizes, blocks};
+use super::slurm_lines::{Included, SlurmLine, lines, pairs};
 use super::slurm_tree::of_switches;
-use super::{Options, Read};
+use super::{MachineOptions, Read};
 use crate::description::Description;
 use crate::error::InputError;
 use crate::node_kind::NodeKind;
@@ -32,9 +32,9 @@ pub fn slurm_topology(text: &str, kind: NodeKind) -> Result<Description, InputEr
 /// # Errors
 /// With its line: lines of both kinds; a block that occurs twice; sizes that are not power-of-two multiples of the
 /// first; and whatever [`slurm_topology`] refuses.
-pub fn slurm_conf(text: &str, options: &Options) -> Result<Read, InputError> {
+pub fn slurm_conf(text: &str, options: &MachineOptions) -> Result<Read, InputError> {
     let lines = lines(text, &options.included)?;
-    let is = |line: &Line, key: &str| {
+    let is = |line: &SlurmLine, key: &str| {
         let start = line.words.trim_start().get(..key.len());
         start.is_some_and(|start| start.eq_ignore_ascii_case(key))
     };
@@ -57,15 +57,16 @@ pub fn slurm_conf(text: &str, options: &Options) -> Result<Read, InputError> {
     }
 }
 
-fn of_blocks(lines: &[Line]) -> Result<Read, InputError> {
+fn of_blocks(lines: &[SlurmLine]) -> Result<Read, InputError> {
     let (mut all, mut sizes, mut warnings) = (Vec::new(), None, Vec::new());
     for line in lines {
         let words = line.words.trim_start().as_bytes();
         if words.get(..10).is_some_and(|start| start.eq_ignore_ascii_case(b"blocksizes")) {
             let [list] = values(line, ["blocksizes"], &mut warnings)?;
             let list = list.unwrap_or_default();
-            let of_line = Sizes::of(&list.split(',').collect::<Vec<_>>(), line.place.clone())?;
-            if let Some(Sizes { place: first, .. }) = sizes.replace(of_line) {
+            let of_line =
+                DescribedSizes::of(&list.split(',').collect::<Vec<_>>(), line.place.clone())?;
+            if let Some(DescribedSizes { place: first, .. }) = sizes.replace(of_line) {
                 let place = &line.place;
                 warnings.push(format!(
                     "BlockSizes stands on {first} and on {place}: the last counts, as in Slurm"
@@ -79,7 +80,7 @@ fn of_blocks(lines: &[Line]) -> Result<Read, InputError> {
                 let message = format!("Nodes={nodes} of block {name} is no list of names");
                 return Err(line.place.refuse(message));
             }
-            all.push(Block { name, nodes, place: line.place.clone() });
+            all.push(DescribedBlock { name, nodes, place: line.place.clone() });
         }
     }
     let mut read = blocks(&all, sizes.unwrap_or_default())?;
@@ -88,7 +89,7 @@ fn of_blocks(lines: &[Line]) -> Result<Read, InputError> {
 }
 
 /// The switches of the lines, and warnings like those of Slurm.
-fn switches(lines: &[Line]) -> Result<(Vec<Switch>, Vec<String>), InputError> {
+fn switches(lines: &[SlurmLine]) -> Result<(Vec<DescribedSwitch>, Vec<String>), InputError> {
     if lines.is_empty() {
         return Err(InputError::whole("there is no SwitchName= line"));
     }
@@ -101,7 +102,7 @@ fn switches(lines: &[Line]) -> Result<(Vec<Switch>, Vec<String>), InputError> {
 /// The values of a line for `keys`, which are in lower case; the line begins with the first. If a key occurs twice, the
 /// last value counts and a note says so.
 fn values<const N: usize>(
-    line: &Line,
+    line: &SlurmLine,
     keys: [&str; N],
     warnings: &mut Vec<String>,
 ) -> Result<[Option<String>; N], InputError> {
@@ -142,7 +143,7 @@ pub(super) fn no_hostlist(hosts: &str) -> bool {
     hosts.eq_ignore_ascii_case("all") || hosts.contains('{')
 }
 
-fn switch(line: &Line, warnings: &mut Vec<String>) -> Result<Switch, InputError> {
+fn switch(line: &SlurmLine, warnings: &mut Vec<String>) -> Result<DescribedSwitch, InputError> {
     let refuse = |message: String| Err(line.place.refuse(message));
     let [name, nodes, switches, _] =
         values(line, ["switchname", "nodes", "switches", "linkspeed"], warnings)?;
@@ -155,5 +156,5 @@ fn switch(line: &Line, warnings: &mut Vec<String>) -> Result<Switch, InputError>
         (None, Some(switches)) => Below::Switches(switches),
         (nodes, None) => Below::Nodes(nodes.unwrap_or_default()),
     };
-    Ok(Switch { name, switches: Vec::new(), below, place: line.place.clone() })
+    Ok(DescribedSwitch { name, switches: Vec::new(), below, place: line.place.clone() })
 }

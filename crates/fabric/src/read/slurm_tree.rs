@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::assemble::{Below, Listed, Switch, child, cycle, listed, numbers, trees};
-use super::slurm_lines::Place;
+use super::assemble::{Below, DescribedSwitch, Listed, child, cycle, listed, numbers, trees};
+use super::slurm_lines::LinePosition;
 use super::union::Union;
 use super::{Read, UNNAMED};
 use crate::description::{Cabling, Description, SiteDescription};
@@ -25,12 +25,12 @@ use crate::presets::QDR;
 /// A switch whose name occurs twice, that names itself or one that is not described, or that is in a cycle; no node at
 /// all.
 pub(super) fn of_switches(
-    switches: Vec<Switch>,
+    switches: Vec<DescribedSwitch>,
     kind: NodeKind,
     only_trees: bool,
 ) -> Result<Read, InputError> {
     let mut notes = Vec::new();
-    let mut tree = Tree::of(listed(switches)?)?;
+    let mut tree = SwitchTree::of(listed(switches)?)?;
     tree.note_blanks(&mut notes);
     if let Some(place) = tree.keep_first_leaf(&mut notes).filter(|_| only_trees) {
         return Err(place.refuse(notes.pop().unwrap_or_default()));
@@ -40,7 +40,7 @@ pub(super) fn of_switches(
         tree.join_parents(&mut notes);
     }
     let cabling = Cabling::new(1, 1, QDR);
-    let site = |tree: super::assemble::Tree| SiteDescription {
+    let site = |tree: super::assemble::RootedTree| SiteDescription {
         cabling: vec![cabling; tree.depth],
         root: tree.root,
         missing: Vec::new(),
@@ -63,7 +63,7 @@ pub(super) fn of_switches(
 }
 
 /// The switches, in the order of the file.
-struct Tree {
+struct SwitchTree {
     switches: Vec<Listed>,
     /// The children of each switch, without repetitions; empty for a leaf.
     below: Vec<Vec<usize>>,
@@ -73,8 +73,8 @@ struct Tree {
     gone: Vec<bool>,
 }
 
-impl Tree {
-    fn of(switches: Vec<Listed>) -> Result<Tree, InputError> {
+impl SwitchTree {
+    fn of(switches: Vec<Listed>) -> Result<SwitchTree, InputError> {
         let by_name = numbers(&switches)?;
         let mut below = Vec::with_capacity(switches.len());
         for own in &switches {
@@ -92,7 +92,7 @@ impl Tree {
         }
         let level = levels(&switches, &below)?;
         let gone = vec![false; switches.len()];
-        Ok(Tree { switches, below, level, gone })
+        Ok(SwitchTree { switches, below, level, gone })
     }
 
     /// Notes which child Slurm would not find, because blanks separate the names of a hostlist.
@@ -109,7 +109,7 @@ impl Tree {
 
     /// Keeps every node only on the first leaf that names it. Returns the position of the first node that was also on
     /// another leaf.
-    fn keep_first_leaf(&mut self, notes: &mut Vec<String>) -> Option<Place> {
+    fn keep_first_leaf(&mut self, notes: &mut Vec<String>) -> Option<LinePosition> {
         let mut leaf_of: HashMap<String, usize> = HashMap::new();
         let mut several: Vec<(String, usize, usize)> = Vec::new();
         for (index, switch) in self.switches.iter_mut().enumerate() {

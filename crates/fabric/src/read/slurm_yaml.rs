@@ -2,13 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::assemble::{Below, Switch};
-use super::blocks::{Block, Sizes, blocks, leaf, site};
-use super::slurm_lines::Place;
+use super::assemble::{Below, DescribedSwitch};
+use super::blocks::{DescribedBlock, DescribedSizes, blocks, leaf, site};
+use super::slurm_lines::LinePosition;
 use super::slurm_topology::no_hostlist;
 use super::slurm_tree::of_switches;
 use super::yaml::{Value, documents};
-use super::{Options, Read, UNNAMED};
+use super::{MachineOptions, Read, UNNAMED};
 use crate::description::Description;
 use crate::error::{InputError, shown};
 use crate::hostlist::expand;
@@ -38,7 +38,7 @@ const TYPES: [&str; 5] = ["tree", "block", "flat", "ring", "torus3d"];
 /// With its line: invalid YAML or another form; two topologies with one name; two defaults; a topology without a type,
 /// with several types, or a ring or torus; a name that no topology has; and whatever the readers of `topology.conf`
 /// refuse about switches and blocks.
-pub fn slurm_yaml(text: &str, options: &Options) -> Result<Read, InputError> {
+pub fn slurm_yaml(text: &str, options: &MachineOptions) -> Result<Read, InputError> {
     let documents = documents(text, &[])?;
     let mut topologies = Vec::new();
     for document in &documents {
@@ -115,7 +115,7 @@ impl<'a> Topology<'a> {
 
 fn choose<'a>(
     topologies: &'a [Topology<'a>],
-    options: &Options,
+    options: &MachineOptions,
 ) -> Result<&'a Topology<'a>, InputError> {
     let chosen = match &options.topology {
         Some(name) => topologies.iter().find(|topology| topology.name == name),
@@ -132,7 +132,7 @@ fn choose<'a>(
     })
 }
 
-fn tree(topology: &Topology, options: &Options) -> Result<Read, InputError> {
+fn tree(topology: &Topology, options: &MachineOptions) -> Result<Read, InputError> {
     let mut warnings = Vec::new();
     let mut read =
         of_switches(switches(topology, &mut warnings)?, NodeKind::default(), options.only_trees)?;
@@ -140,7 +140,10 @@ fn tree(topology: &Topology, options: &Options) -> Result<Read, InputError> {
     Ok(read)
 }
 
-fn switches(topology: &Topology, warnings: &mut Vec<String>) -> Result<Vec<Switch>, InputError> {
+fn switches(
+    topology: &Topology,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<DescribedSwitch>, InputError> {
     topology.value.only_keys("tree", &["switches"])?;
     let list = topology.value.get("switches").map_or(Ok(&[][..]), |list| list.list("switches"))?;
     if list.is_empty() {
@@ -149,7 +152,7 @@ fn switches(topology: &Topology, warnings: &mut Vec<String>) -> Result<Vec<Switc
     list.iter().map(|value| switch(value, warnings)).collect()
 }
 
-fn switch(value: &Value, warnings: &mut Vec<String>) -> Result<Switch, InputError> {
+fn switch(value: &Value, warnings: &mut Vec<String>) -> Result<DescribedSwitch, InputError> {
     value.only_keys("a switch", &["switch", "children", "nodes"])?;
     let name = named(value, "switch")?;
     let text = |key| value.get(key).map(|value| hosts(value, key)).transpose();
@@ -163,7 +166,7 @@ fn switch(value: &Value, warnings: &mut Vec<String>) -> Result<Switch, InputErro
             Below::Nodes(nodes.unwrap_or_default())
         }
     };
-    Ok(Switch { name, switches: Vec::new(), below, place: value.line.into() })
+    Ok(DescribedSwitch { name, switches: Vec::new(), below, place: value.line.into() })
 }
 
 fn named(value: &Value, key: &str) -> Result<String, InputError> {
@@ -181,7 +184,7 @@ fn hosts(value: &Value, key: &str) -> Result<String, InputError> {
     Ok(hosts.to_owned())
 }
 
-fn block_list(topology: &Topology) -> Result<Vec<Block>, InputError> {
+fn block_list(topology: &Topology) -> Result<Vec<DescribedBlock>, InputError> {
     let list = topology.value.get("blocks").map_or(Ok(&[][..]), |list| list.list("blocks"))?;
     if list.is_empty() {
         return Err(topology.refuse("has no blocks".to_owned()));
@@ -189,7 +192,7 @@ fn block_list(topology: &Topology) -> Result<Vec<Block>, InputError> {
     let block = |value: &Value| {
         value.only_keys("a block", &["block", "nodes"])?;
         let nodes = value.get("nodes").map_or(Ok(String::new()), |nodes| hosts(nodes, "nodes"))?;
-        Ok(Block { name: named(value, "block")?, nodes, place: value.line.into() })
+        Ok(DescribedBlock { name: named(value, "block")?, nodes, place: value.line.into() })
     };
     list.iter().map(block).collect()
 }
@@ -197,10 +200,10 @@ fn block_list(topology: &Topology) -> Result<Vec<Block>, InputError> {
 fn block(topology: &Topology) -> Result<Read, InputError> {
     topology.value.only_keys("block", &["block_sizes", "blocks"])?;
     let sizes = match topology.value.get("block_sizes") {
-        None => Sizes::default(),
+        None => DescribedSizes::default(),
         Some(list) => {
             let words = list.list("block_sizes")?.iter().map(|size| size.text("a block size"));
-            Sizes::of(&words.collect::<Result<Vec<_>, _>>()?, list.line.into())?
+            DescribedSizes::of(&words.collect::<Result<Vec<_>, _>>()?, list.line.into())?
         }
     };
     blocks(&block_list(topology)?, sizes)
@@ -211,7 +214,7 @@ fn flat(topology: &Topology, all: &[Topology]) -> Result<Read, InputError> {
     let mut seen = HashSet::new();
     let mut nodes = Vec::new();
     for other in all {
-        let lists: Vec<(String, Place)> = match other.kind {
+        let lists: Vec<(String, LinePosition)> = match other.kind {
             "tree" => switches(other, &mut Vec::new())?
                 .into_iter()
                 .filter_map(|switch| match switch.below {

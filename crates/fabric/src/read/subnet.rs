@@ -23,13 +23,13 @@ impl Vertex {
 /// One end of a cable: a vertex and its port. The ports of a host's second adapter are numbered after those of its
 /// first.
 #[derive(Clone, Copy)]
-pub(super) struct End {
+pub(super) struct CableEnd {
     pub vertex: usize,
     pub port: u32,
 }
 
 pub(super) struct Cable {
-    pub ends: [End; 2],
+    pub ends: [CableEnd; 2],
     /// Data bandwidth in each direction, in bytes per second.
     pub bandwidth: f64,
 }
@@ -38,7 +38,7 @@ pub(super) struct Cable {
 pub(super) struct Address {
     pub lids: Lids,
     /// Port 0 of a switch, or a port of a host; `None` for a device outside the tree.
-    pub end: Option<End>,
+    pub end: Option<CableEnd>,
     /// Identifier of the port (port GUID), if the file gives it.
     pub guid: Option<u64>,
     /// The line of the file that gives the LIDs.

@@ -6,11 +6,11 @@ use crate::error::{InputError, is_printable, shown};
 use crate::hostlist::LONGEST_NAME;
 
 /// The positions at which the lines of a text end.
-pub(super) struct Lines(Vec<usize>);
+pub(super) struct TomlLines(Vec<usize>);
 
-impl Lines {
-    pub(super) fn of(text: &str) -> Lines {
-        Lines(text.match_indices('\n').map(|(place, _)| place).collect())
+impl TomlLines {
+    pub(super) fn of(text: &str) -> TomlLines {
+        TomlLines(text.match_indices('\n').map(|(place, _)| place).collect())
     }
 
     /// The line number, from 1, of a byte position in the text.

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::labels::{Labelled, Names, machine_of};
+use super::labels::{Labelled, SwitchNames, machine_of};
 use super::yaml::{Value, documents};
-use super::{Options, Read};
+use super::{MachineOptions, Read};
 use crate::error::{InputError, shown};
 use crate::fabric::DEEPEST;
 use crate::hostlist::expand;
@@ -22,7 +22,7 @@ const ANNOTATED: [&str; 2] =
 /// # Errors
 /// With its line: another form; a node that occurs twice; layers that put a switch in two positions; a switch under two
 /// parents; a block without nodes, or on a switch that is not described; and labels that contradict each other.
-pub fn topograph(text: &str, options: &Options) -> Result<Read, InputError> {
+pub fn topograph(text: &str, options: &MachineOptions) -> Result<Read, InputError> {
     let documents = documents(text, &[])?;
     let mut nodes = Vec::new();
     for document in &documents {
@@ -36,7 +36,7 @@ pub fn topograph(text: &str, options: &Options) -> Result<Read, InputError> {
             _ => return Err(document.refuse("neither instances nor blocks are named".to_owned())),
         }
     }
-    machine_of(&nodes, vec![NodeKind::default()], Names::Unique, options)
+    machine_of(&nodes, vec![NodeKind::default()], SwitchNames::Unique, options)
 }
 
 fn of_instance(instance: &Value) -> Result<Labelled, InputError> {

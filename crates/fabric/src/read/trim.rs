@@ -109,7 +109,7 @@ fn hosts_on(subnet: &Subnet) -> Vec<BTreeSet<usize>> {
 fn switches_above(subnet: &Subnet) -> HashSet<usize> {
     let mut hosts: Vec<usize> = hosts_on(subnet).iter().map(BTreeSet::len).collect();
     let mut above = HashSet::new();
-    let cabling = Tree::over(subnet, std::iter::empty(), &HashSet::new());
+    let cabling = SubnetTree::over(subnet, std::iter::empty(), &HashSet::new());
     // Start with the clearest case: without its hosts, another switch may turn out to be a leaf.
     while let Some(spine) = clearest_spine(&cabling, &hosts) {
         hosts[spine] = 0;
@@ -122,7 +122,7 @@ fn switches_above(subnet: &Subnet) -> HashSet<usize> {
         if leaves.is_empty() {
             break;
         }
-        let tree = Tree::over(subnet, leaves.into_iter(), &HashSet::new());
+        let tree = SubnetTree::over(subnet, leaves.into_iter(), &HashSet::new());
         let joins = |&core: &usize| hosts[core] == count && tree.parts_below(core).len() > 1;
         above.extend((0..hosts.len()).filter(joins));
     }
@@ -131,7 +131,7 @@ fn switches_above(subnet: &Subnet) -> HashSet<usize> {
 
 /// The switch with the smallest share of hosts, among those cabled to at least two others with hosts and having at most
 /// half of the hosts of one of these.
-fn clearest_spine(cabling: &Tree, hosts: &[usize]) -> Option<usize> {
+fn clearest_spine(cabling: &SubnetTree, hosts: &[usize]) -> Option<usize> {
     let share = |&spine: &usize| {
         let near: BTreeSet<usize> = cabling.near(spine).filter(|&near| hosts[near] > 0).collect();
         let most = near.iter().map(|&near| hosts[near]).max()?;
@@ -149,7 +149,7 @@ fn idle_switches(subnet: &Subnet, leaves: &[usize]) -> HashSet<usize> {
     let (with, without): (Vec<usize>, Vec<usize>) =
         leaves.iter().copied().partition(|&leaf| !hosts[leaf].is_empty());
     let mut idle: HashSet<usize> = without.into_iter().collect();
-    let tree = Tree::over(subnet, with.iter().copied(), &idle);
+    let tree = SubnetTree::over(subnet, with.iter().copied(), &idle);
     let is_high = |&switch: &usize| tree.levels[switch] > 2 && tree.levels[switch] != usize::MAX;
     let mut from_the_top: Vec<usize> = (0..hosts.len()).filter(is_high).collect();
     from_the_top.sort_by_key(|&switch| (usize::MAX - tree.levels[switch], switch));
@@ -174,7 +174,7 @@ fn idle_switches(subnet: &Subnet, leaves: &[usize]) -> HashSet<usize> {
 }
 
 /// The switches of a subnet, by distance from some leaves.
-struct Tree {
+struct SubnetTree {
     /// The cables of each switch to others: the other switch and the own port.
     cables: Vec<Vec<(usize, u32)>>,
     /// 1 for the leaves; `usize::MAX` for hosts and for switches that are not reached.
@@ -183,11 +183,15 @@ struct Tree {
     part: Vec<usize>,
 }
 
-impl Tree {
+impl SubnetTree {
     /// Returns the tree over the given leaves. It does not pass through switches in `idle`, but keeps their cables.
-    fn over(subnet: &Subnet, leaves: impl Iterator<Item = usize>, idle: &HashSet<usize>) -> Tree {
+    fn over(
+        subnet: &Subnet,
+        leaves: impl Iterator<Item = usize>,
+        idle: &HashSet<usize>,
+    ) -> SubnetTree {
         let count = subnet.vertices.len();
-        let mut tree = Tree {
+        let mut tree = SubnetTree {
             cables: vec![Vec::new(); count],
             levels: vec![usize::MAX; count],
             part: Vec::new(),

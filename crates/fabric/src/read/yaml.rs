@@ -17,11 +17,11 @@ const DEEPEST: usize = 64;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Value {
     pub line: usize,
-    pub kind: Kind,
+    pub kind: ValueKind,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     /// An empty value or `null`.
     Null,
     Text(String),
@@ -33,16 +33,16 @@ pub(super) enum Kind {
 impl Value {
     /// The value of a key; `None` if this is not a map, or if the key is absent or null.
     pub fn get(&self, key: &str) -> Option<&Value> {
-        let Kind::Map(entries) = &self.kind else { return None };
+        let ValueKind::Map(entries) = &self.kind else { return None };
         let found = entries.iter().find(|(name, _)| name == key);
-        found.map(|(_, value)| value).filter(|value| value.kind != Kind::Null)
+        found.map(|(_, value)| value).filter(|value| value.kind != ValueKind::Null)
     }
 
     /// The text of a value; `what` describes it in errors.
     pub fn text(&self, what: &str) -> Result<&str, InputError> {
         match &self.kind {
-            Kind::Text(text) if text.chars().all(is_printable) => Ok(text),
-            Kind::Text(text) => {
+            ValueKind::Text(text) if text.chars().all(is_printable) => Ok(text),
+            ValueKind::Text(text) => {
                 Err(self.refuse(format!("{what} holds a control character: {}", shown(text))))
             }
             _ => Err(self.wants(what, "a text")),
@@ -52,8 +52,8 @@ impl Value {
     /// The items of a list; empty for null.
     pub fn list(&self, what: &str) -> Result<&[Value], InputError> {
         match &self.kind {
-            Kind::List(items) => Ok(items),
-            Kind::Null => Ok(&[]),
+            ValueKind::List(items) => Ok(items),
+            ValueKind::Null => Ok(&[]),
             _ => Err(self.wants(what, "a list")),
         }
     }
@@ -61,8 +61,8 @@ impl Value {
     /// The entries of a map; empty for null.
     pub fn map(&self, what: &str) -> Result<&[(String, Value)], InputError> {
         match &self.kind {
-            Kind::Map(entries) => Ok(entries),
-            Kind::Null => Ok(&[]),
+            ValueKind::Map(entries) => Ok(entries),
+            ValueKind::Null => Ok(&[]),
             _ => Err(self.wants(what, "a map")),
         }
     }
@@ -95,10 +95,10 @@ impl Value {
 
     fn wants(&self, what: &str, wanted: &str) -> InputError {
         let is = match &self.kind {
-            Kind::Null => "nothing",
-            Kind::Text(_) => "a text",
-            Kind::List(_) => "a list",
-            Kind::Map(_) => "a map",
+            ValueKind::Null => "nothing",
+            ValueKind::Text(_) => "a text",
+            ValueKind::List(_) => "a list",
+            ValueKind::Map(_) => "a map",
         };
         self.refuse(format!("{what} is {is}, not {wanted}"))
     }
@@ -114,7 +114,7 @@ pub(super) fn documents(text: &str, skipped: &[&str]) -> Result<Vec<Value>, Inpu
         let message = format!("{} bytes of YAML are more than {LONGEST_TEXT}", text.len());
         return Err(InputError::whole(message));
     }
-    let mut builder = Builder { skipped, documents: Vec::new(), open: Vec::new(), values: 0 };
+    let mut builder = ValueBuilder { skipped, documents: Vec::new(), open: Vec::new(), values: 0 };
     let mut parser: Parser<StrInput> = Parser::new_from_str(text);
     while let Some(event) = parser.next_event() {
         let (event, span) = event.map_err(|error| not_yaml(&error))?;
@@ -143,7 +143,7 @@ const MANY: usize = 16;
 impl Open {
     /// The line of an earlier entry with this key; 0 if its value was skipped.
     fn repeated(&mut self, name: &str) -> Option<usize> {
-        let Kind::Map(entries) = &self.value.kind else { return None };
+        let ValueKind::Map(entries) = &self.value.kind else { return None };
         if entries.len() >= MANY {
             if self.many.is_empty() {
                 self.many.extend(entries.iter().map(|(name, _)| name.clone()));
@@ -156,14 +156,14 @@ impl Open {
     }
 }
 
-struct Builder<'a> {
+struct ValueBuilder<'a> {
     skipped: &'a [&'a str],
     documents: Vec<Value>,
     open: Vec<Open>,
     values: usize,
 }
 
-impl Builder<'_> {
+impl ValueBuilder<'_> {
     fn add(&mut self, event: Event, span: Span) -> Result<(), InputError> {
         let line = span.start.line();
         match event {
@@ -173,11 +173,14 @@ impl Builder<'_> {
             Event::Scalar(text, style, ..) => {
                 let is_null = style == ScalarStyle::Plain
                     && matches!(text.as_ref(), "" | "~" | "null" | "Null" | "NULL");
-                let kind = if is_null { Kind::Null } else { Kind::Text(text.into_owned()) };
+                let kind =
+                    if is_null { ValueKind::Null } else { ValueKind::Text(text.into_owned()) };
                 self.put(Value { line, kind })
             }
-            Event::SequenceStart(..) => self.start(Value { line, kind: Kind::List(Vec::new()) }),
-            Event::MappingStart(..) => self.start(Value { line, kind: Kind::Map(Vec::new()) }),
+            Event::SequenceStart(..) => {
+                self.start(Value { line, kind: ValueKind::List(Vec::new()) })
+            }
+            Event::MappingStart(..) => self.start(Value { line, kind: ValueKind::Map(Vec::new()) }),
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
                 Some(open) => self.put(open.value),
                 None => Ok(()),
@@ -201,20 +204,20 @@ impl Builder<'_> {
             return Err(value.refuse(format!("more than {MOST_VALUES} values")));
         }
         let Some(open) = self.open.last_mut() else {
-            if value.kind != Kind::Null {
+            if value.kind != ValueKind::Null {
                 self.documents.push(value);
             }
             return Ok(());
         };
         match (&mut open.value.kind, open.key.take()) {
-            (Kind::List(items), _) => items.push(value),
-            (Kind::Map(entries), Some(name)) if !self.skipped.contains(&name.as_str()) => {
+            (ValueKind::List(items), _) => items.push(value),
+            (ValueKind::Map(entries), Some(name)) if !self.skipped.contains(&name.as_str()) => {
                 entries.push((name, value));
             }
-            (Kind::Map(_), None) => {
+            (ValueKind::Map(_), None) => {
                 // The value is a key of a map.
                 let line = value.line;
-                let Kind::Text(name) = value.kind else {
+                let ValueKind::Text(name) = value.kind else {
                     return Err(InputError::at(line, "a key is not a text"));
                 };
                 if let Some(first) = open.repeated(&name) {

@@ -11,7 +11,7 @@ use crate::link::{Channel, Direction, Link, link_of};
 /// missing, the remaining ones are assumed to be used evenly too, which is the best case. The WAN links are numbered
 /// after the groups.
 #[derive(Debug, Clone)]
-pub struct Adaptive {
+pub struct AdaptiveRouting {
     fabric: Arc<Fabric>,
     /// The first bundle of every level below the top; then the first WAN link.
     first: Vec<u32>,
@@ -19,7 +19,7 @@ pub struct Adaptive {
     bandwidth: Vec<f64>,
 }
 
-impl Adaptive {
+impl AdaptiveRouting {
     /// Returns the routing of a machine.
     pub fn new(fabric: Arc<Fabric>) -> Self {
         let mut first = vec![0];
@@ -31,7 +31,7 @@ impl Adaptive {
             first.push(bandwidth.len() as u32);
         }
         bandwidth.extend(fabric.wans().map(|(_, _, _, bandwidth)| bandwidth));
-        Adaptive { fabric, first, bandwidth }
+        AdaptiveRouting { fabric, first, bandwidth }
     }
 
     /// The channels from a node up to its group at level `top`, in this order.
@@ -52,7 +52,7 @@ impl Adaptive {
     }
 }
 
-impl Routing for Adaptive {
+impl Routing for AdaptiveRouting {
     fn name(&self) -> &'static str {
         "adaptive"
     }

@@ -4,7 +4,7 @@ mod check;
 
 use std::sync::Arc;
 
-use super::routes::{Layer, Routes, Step, SwitchPlace};
+use super::routes::{DestinationRoutes, Layer, RouteStep, SwitchPlace};
 use super::{Fixed, Routing, Rule, Unreachable};
 use crate::error::InputError;
 use crate::fabric::{CableId, Fabric, GroupIndex, NodeIndex};
@@ -50,7 +50,7 @@ impl Service {
 /// the job's nodes. An entry leads down if the destination is below the switch, otherwise up, so there is no deadlock.
 /// An entry depends only on the job of its destination.
 #[derive(Debug, Clone)]
-pub struct Dedicated {
+pub struct DedicatedRouting {
     all: Fixed,
     /// For every job with links, the set of its links.
     links: Vec<NodeSet>,
@@ -62,7 +62,7 @@ pub struct Dedicated {
     uplinks: u32,
 }
 
-impl Dedicated {
+impl DedicatedRouting {
     /// Returns the tables for these jobs.
     ///
     /// # Errors
@@ -73,10 +73,10 @@ impl Dedicated {
         fabric: &Arc<Fabric>,
         jobs: &[JobLinks],
         service: &Service,
-    ) -> Result<Dedicated, InputError> {
+    ) -> Result<DedicatedRouting, InputError> {
         check::jobs(fabric, jobs, service)?;
         let nodes = fabric.nodes() as usize;
-        let mut routing = Dedicated {
+        let mut routing = DedicatedRouting {
             all: Fixed::new(Arc::clone(fabric), Rule::DestinationModK),
             links: Vec::new(),
             place: vec![None; nodes],
@@ -104,29 +104,36 @@ impl Dedicated {
     /// The step from a switch to a destination, by the switch's table; a node sends by the same rule. `None` if there
     /// is no complete route, if they are at different sites, or if the destination is a switch that can only be reached
     /// down and up again.
-    pub fn step(&self, at: SwitchPlace, to: SwitchPlace) -> Option<Step> {
+    pub fn step(&self, at: SwitchPlace, to: SwitchPlace) -> Option<RouteStep> {
         self.step_on(at, to, None)
     }
 
-    /// Same as [`Dedicated::step`], to the adapter of a node on a rail: a subnet addresses every adapter separately.
-    pub fn step_on(&self, at: SwitchPlace, to: SwitchPlace, rail: Option<u32>) -> Option<Step> {
+    /// Same as [`DedicatedRouting::step`], to the adapter of a node on a rail: a subnet addresses every adapter
+    /// separately.
+    pub fn step_on(
+        &self,
+        at: SwitchPlace,
+        to: SwitchPlace,
+        rail: Option<u32>,
+    ) -> Option<RouteStep> {
         let fabric = self.fabric();
         if fabric.site_of_group(at.level, at.group) != fabric.site_of_group(to.level, to.group) {
             return None;
         }
         if to.level > 0 {
             let place = to.group.wrapping_add(to.number);
-            return Routes::new(fabric, Layer::All, to, place).step(at);
+            return DestinationRoutes::new(fabric, Layer::All, to, place).step(at);
         }
         let node = to.group;
         self.own_routes(node)
             .and_then(|routes| routes.on_rail(rail).step(at))
             .or_else(|| {
                 let reserved = self.uplinks > 0 && (self.service[node as usize] || self.serves(at));
-                let routes = || Routes::new(fabric, Layer::Reserved(self.uplinks), to, node);
+                let routes =
+                    || DestinationRoutes::new(fabric, Layer::Reserved(self.uplinks), to, node);
                 reserved.then(routes).and_then(|routes| routes.on_rail(rail).step(at))
             })
-            .or_else(|| Routes::new(fabric, Layer::All, to, node).on_rail(rail).step(at))
+            .or_else(|| DestinationRoutes::new(fabric, Layer::All, to, node).on_rail(rail).step(at))
     }
 
     /// The index of the job that owns a link, among the jobs with links.
@@ -158,10 +165,10 @@ impl Dedicated {
         Some(route)
     }
 
-    fn own_routes(&self, to: NodeIndex) -> Option<Routes<'_>> {
+    fn own_routes(&self, to: NodeIndex) -> Option<DestinationRoutes<'_>> {
         let (job, place) = self.place[to as usize]?;
         let layer = Layer::Dedicated(&self.links[job as usize]);
-        Some(Routes::new(self.fabric(), layer, SwitchPlace::node(to), place))
+        Some(DestinationRoutes::new(self.fabric(), layer, SwitchPlace::node(to), place))
     }
 
     /// Whether traffic of service nodes uses the reserved uplink slots of a switch.
@@ -179,7 +186,7 @@ impl Dedicated {
         let pairs = (0..rails).flat_map(|rail| leaves.iter().map(move |&leaf| (rail, leaf)));
         for (number, to) in pairs {
             let switch = |group| SwitchPlace { level: 1, group, number };
-            let routes = Routes::new(fabric, Layer::Dedicated(links), switch(to), 0);
+            let routes = DestinationRoutes::new(fabric, Layer::Dedicated(links), switch(to), 0);
             if let Some(&from) = leaves.iter().find(|&&from| !routes.arrives(switch(from))) {
                 let leaf = |group| fabric.group_name(1, group);
                 return Err(InputError::whole(format!(
@@ -193,7 +200,7 @@ impl Dedicated {
     }
 }
 
-impl Routing for Dedicated {
+impl Routing for DedicatedRouting {
     fn name(&self) -> &'static str {
         "dedicated"
     }
@@ -248,7 +255,7 @@ impl Routing for Dedicated {
     }
 }
 
-impl Dedicated {
+impl DedicatedRouting {
     /// Counts the routes between service nodes and nodes of jobs with links, in both directions: all of them; those
     /// over a link that any job owns; those over a link of another job than the node's.
     pub fn service_routes(&self) -> [u64; 3] {

@@ -6,7 +6,7 @@ use super::rule::Rule;
 use super::{Routing, Unreachable};
 use crate::fabric::{CrossRail, Fabric, NodeIndex};
 use crate::link::{Channel, channel_of};
-use crate::route::Ends;
+use crate::route::RailEnds;
 
 /// Static routing by a [`Rule`]. A channel is one direction of one link.
 #[derive(Debug, Clone)]
@@ -54,7 +54,7 @@ impl Routing for Fixed {
         if let Some(top) = self.fabric.common_level(from, to)
             && self.fabric.missing_cables().is_empty()
         {
-            self.fabric.whole_path(self.rule, (from, to), Ends::Same, top, path);
+            self.fabric.whole_path(self.rule, (from, to), RailEnds::Same, top, path);
             return Ok(());
         }
         let route = self.fabric.route_by(self.rule, from, to).ok_or(Unreachable { from, to })?;

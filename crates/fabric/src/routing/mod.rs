@@ -14,15 +14,15 @@ use std::sync::Arc;
 use crate::fabric::{Fabric, NodeIndex};
 use crate::link::{Channel, Link, link_of};
 
-pub use adaptive::Adaptive;
-pub use dedicated::{Dedicated, JobLinks, Service};
+pub use adaptive::AdaptiveRouting;
+pub use dedicated::{DedicatedRouting, JobLinks, Service};
 pub use fixed::Fixed;
-pub use remembered::Remembered;
+pub use remembered::RememberedRoutes;
 pub(crate) use routes::above;
-pub use routes::{Step, SwitchPlace};
+pub use routes::{RouteStep, SwitchPlace};
 pub use rule::Rule;
 pub use tables::Tables;
-pub(crate) use tables::{Fault, Hop, NO_PORT, PORTS, To};
+pub(crate) use tables::{Hop, NO_PORT, NextDevice, PORTS, RouteFault};
 
 /// The routes between the nodes of one machine.
 pub trait Routing: fmt::Debug + Send + Sync {
@@ -142,7 +142,7 @@ pub const ROUTINGS: &[RoutingInfo] = &[
     RoutingInfo {
         name: "adaptive",
         summary: "ideal: spread evenly over all shortest routes",
-        build: |fabric, _| Box::new(Adaptive::new(fabric)),
+        build: |fabric, _| Box::new(AdaptiveRouting::new(fabric)),
     },
 ];
 

@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Dedicated, Routing, Step, SwitchPlace, Unreachable};
+use super::{DedicatedRouting, RouteStep, Routing, SwitchPlace, Unreachable};
 use crate::fabric::{Fabric, NodeIndex};
 use crate::link::{Channel, channel_of};
 
-/// A cache over [`Dedicated`], for callers that ask for many routes. After the first link, packets from all nodes of a
-/// leaf take the same route to a destination, so one entry serves the whole leaf.
+/// A cache over [`DedicatedRouting`], for callers that ask for many routes. After the first link, packets from all nodes of
+/// a leaf take the same route to a destination, so one entry serves the whole leaf.
 #[derive(Debug)]
-pub struct Remembered {
-    tables: Dedicated,
+pub struct RememberedRoutes {
+    tables: DedicatedRouting,
     routes: Mutex<HashMap<(SwitchPlace, NodeIndex, Rail), Path>>,
 }
 
@@ -21,10 +21,10 @@ type Rail = Option<u32>;
 /// The channels from a leaf to a node; `None` if there is no complete route.
 type Path = Option<Vec<Channel>>;
 
-impl Remembered {
+impl RememberedRoutes {
     /// Returns a cache for these tables.
-    pub fn new(tables: Dedicated) -> Self {
-        Remembered { tables, routes: Mutex::default() }
+    pub fn new(tables: DedicatedRouting) -> Self {
+        RememberedRoutes { tables, routes: Mutex::default() }
     }
 
     fn path_on(
@@ -36,7 +36,7 @@ impl Remembered {
     ) -> Result<(), Unreachable> {
         let place = SwitchPlace::node(from);
         let step = self.tables.step_on(place, SwitchPlace::node(to), rail);
-        let Some(Step { link, to: leaf }) = step else {
+        let Some(RouteStep { link, to: leaf }) = step else {
             return Err(Unreachable { from, to });
         };
         let mut routes = self.routes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -49,7 +49,7 @@ impl Remembered {
     }
 }
 
-impl Routing for Remembered {
+impl Routing for RememberedRoutes {
     fn name(&self) -> &str {
         self.tables.name()
     }

@@ -25,7 +25,7 @@ impl SwitchPlace {
 
 /// One step of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
+pub struct RouteStep {
     /// The link; `None` above padding, where the tree needs none.
     pub link: Option<Link>,
     /// The switch or node to which it leads.
@@ -55,7 +55,7 @@ struct Uplink {
 /// with `place` as the number of the destination. On a subset of the cables they are the same on the tree that these
 /// cables form: a packet from anywhere goes up over the uplink that the destination's own switch of the same number
 /// would use, if the layer leads there.
-pub(super) struct Routes<'a> {
+pub(super) struct DestinationRoutes<'a> {
     fabric: &'a Fabric,
     layer: Layer<'a>,
     to: SwitchPlace,
@@ -67,24 +67,24 @@ pub(super) struct Routes<'a> {
     rail: Option<u32>,
 }
 
-impl<'a> Routes<'a> {
+impl<'a> DestinationRoutes<'a> {
     pub(super) fn new(
         fabric: &'a Fabric,
         layer: Layer<'a>,
         to: SwitchPlace,
         place: u32,
-    ) -> Routes<'a> {
+    ) -> DestinationRoutes<'a> {
         let node = fabric.node_range(to.level, to.group).start;
-        Routes { fabric, layer, to, node, place, rail: None }
+        DestinationRoutes { fabric, layer, to, node, place, rail: None }
     }
 
     /// Returns the routes to the adapter of the node on this rail.
-    pub(super) fn on_rail(self, rail: Option<u32>) -> Routes<'a> {
-        Routes { rail, ..self }
+    pub(super) fn on_rail(self, rail: Option<u32>) -> DestinationRoutes<'a> {
+        DestinationRoutes { rail, ..self }
     }
 
     /// The step from a switch or node; `None` if the layer does not lead to the destination from there.
-    pub(super) fn step(&self, at: SwitchPlace) -> Option<Step> {
+    pub(super) fn step(&self, at: SwitchPlace) -> Option<RouteStep> {
         if !self.covers(at) {
             return self.up(at);
         }
@@ -111,17 +111,17 @@ impl<'a> Routes<'a> {
         self.uplinks(at).any(|uplink| self.arrives(self.above(at, uplink.parent)))
     }
 
-    fn up(&self, at: SwitchPlace) -> Option<Step> {
+    fn up(&self, at: SwitchPlace) -> Option<RouteStep> {
         let step = |uplink: Uplink| {
             let link = Link { cable: uplink.id, direction: Direction::Up };
-            Step { link: Some(link), to: self.above(at, uplink.parent) }
+            RouteStep { link: Some(link), to: self.above(at, uplink.parent) }
         };
         if at == self.to || at.level == self.fabric.depth() {
             return None;
         }
         if self.is_short(at) {
             let to = self.above(at, 0);
-            return self.arrives(to).then_some(Step { link: None, to });
+            return self.arrives(to).then_some(RouteStep { link: None, to });
         }
         if let Some(wanted) = self.wanted(at.level, at.number) {
             if self.arrives(self.above(at, wanted.parent)) {
@@ -142,14 +142,14 @@ impl<'a> Routes<'a> {
         self.fabric.meets_from(self.fabric.site_of_group(at.level, at.group), at.level)
     }
 
-    /// The step down from a switch for which [`Routes::falls`] holds.
-    fn down(&self, at: SwitchPlace) -> Step {
+    /// The step down from a switch for which [`DestinationRoutes::falls`] holds.
+    fn down(&self, at: SwitchPlace) -> RouteStep {
         let (to, parent) = self.fall(at).unwrap_or_else(|| self.first_below(at));
         let wanted = self.wanted(to.level, to.number).filter(|uplink| uplink.parent == parent);
         let cable = wanted.map_or_else(|| self.turn(to.level, to.number), |uplink| uplink.cable);
         let uplink = self.parallel(to, parent, cable);
         let link = uplink.map(|uplink| Link { cable: uplink.id, direction: Direction::Down });
-        Step { link, to }
+        RouteStep { link, to }
     }
 
     /// The uplink to a parent over this parallel cable, or over another one if the layer does not have it.
@@ -277,14 +277,14 @@ impl<'a> Routes<'a> {
         all.filter_map(move |(parent, cable)| self.uplink(ports, parent, cable))
     }
 
-    fn ports(&self, at: SwitchPlace) -> Ports {
+    fn ports(&self, at: SwitchPlace) -> UplinkPorts {
         let cabling = self.fabric.cabling(self.fabric.site_of_group(at.level, at.group), at.level);
         let of_group = self.fabric.uplinks(at.level, at.group);
         let first = of_group.start + at.number * cabling.parents * cabling.cables;
-        Ports { level: at.level, cabling, first, there: !of_group.is_empty() }
+        UplinkPorts { level: at.level, cabling, first, there: !of_group.is_empty() }
     }
 
-    fn uplink(&self, ports: Ports, parent: u32, cable: u32) -> Option<Uplink> {
+    fn uplink(&self, ports: UplinkPorts, parent: u32, cable: u32) -> Option<Uplink> {
         let Cabling { parents, cables, .. } = ports.cabling;
         let slot = parent * cables + cable;
         let id = ports.first + slot;
@@ -302,7 +302,7 @@ impl<'a> Routes<'a> {
 
 /// The uplink ports of a switch.
 #[derive(Clone, Copy)]
-struct Ports {
+struct UplinkPorts {
     level: usize,
     cabling: Cabling,
     first: CableId,

@@ -33,19 +33,19 @@ pub(crate) const PORTS: usize = 256;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hop {
     pub channel: Channel,
-    pub to: To,
+    pub to: NextDevice,
 }
 
 /// The device that a step leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum To {
+pub(crate) enum NextDevice {
     Switch(u32),
     Node(NodeIndex),
 }
 
 /// Why the tables do not lead to a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum RouteFault {
     /// A switch has no port for the node.
     Drops,
     /// There is no cable at the port.
@@ -58,12 +58,12 @@ pub(crate) enum Fault {
 
 /// The end of a walk through the tables.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum WalkEnd {
     Unknown,
     /// On the walk that is in progress.
     Here,
     Arrives,
-    Fails(u32, Fault),
+    Fails(u32, RouteFault),
 }
 
 impl Tables {
@@ -91,18 +91,19 @@ impl Tables {
     }
 
     /// The step from a switch towards a node.
-    pub(crate) fn step(&self, switch: u32, to: NodeIndex) -> Result<Hop, Fault> {
+    pub(crate) fn step(&self, switch: u32, to: NodeIndex) -> Result<Hop, RouteFault> {
         let port = self.port(switch, to);
         if port == NO_PORT {
-            return Err(Fault::Drops);
+            return Err(RouteFault::Drops);
         }
-        let hop = self.hops[switch as usize * PORTS + usize::from(port)].ok_or(Fault::NoCable)?;
+        let hop =
+            self.hops[switch as usize * PORTS + usize::from(port)].ok_or(RouteFault::NoCable)?;
         match hop.to {
             // A node only accepts packets on its first link, which has the address.
-            To::Node(node)
+            NextDevice::Node(node)
                 if node != to || hop.channel / 2 != self.first[to as usize].channel / 2 =>
             {
-                Err(Fault::Astray(node))
+                Err(RouteFault::Astray(node))
             }
             _ => Ok(hop),
         }
@@ -110,23 +111,25 @@ impl Tables {
 
     /// The first switch and destination for which the tables fail: they loop, or do not lead from a node to another of
     /// its site. O(switches) per destination.
-    pub(crate) fn fault(&self) -> Option<(u32, NodeIndex, Fault)> {
+    pub(crate) fn fault(&self) -> Option<(u32, NodeIndex, RouteFault)> {
         let fabric = &self.fabric;
         let site = |node| fabric.group(fabric.depth(), node);
         // For each switch, the site of the nodes that send to it. There is at most one, because cables connect them.
         let mut begins = vec![None; self.switches];
         for (node, hop) in (0..).zip(&self.first) {
-            if let To::Switch(switch) = hop.to {
+            if let NextDevice::Switch(switch) = hop.to {
                 begins[switch as usize] = Some(site(node));
             }
         }
-        let mut ends = vec![End::Unknown; self.switches];
+        let mut ends = vec![WalkEnd::Unknown; self.switches];
         for to in 0..fabric.nodes() {
-            ends.fill(End::Unknown);
+            ends.fill(WalkEnd::Unknown);
             for start in 0..self.switches as u32 {
                 match self.walk(start, to, &mut ends) {
-                    End::Fails(switch, Fault::Loops) => return Some((switch, to, Fault::Loops)),
-                    End::Fails(switch, fault) if begins[start as usize] == Some(site(to)) => {
+                    WalkEnd::Fails(switch, RouteFault::Loops) => {
+                        return Some((switch, to, RouteFault::Loops));
+                    }
+                    WalkEnd::Fails(switch, fault) if begins[start as usize] == Some(site(to)) => {
                         return Some((switch, to, fault));
                     }
                     _ => {}
@@ -137,25 +140,25 @@ impl Tables {
     }
 
     /// The end of the route from a switch to a node. Records the end for all switches on the route.
-    fn walk(&self, start: u32, to: NodeIndex, ends: &mut [End]) -> End {
+    fn walk(&self, start: u32, to: NodeIndex, ends: &mut [WalkEnd]) -> WalkEnd {
         let mut at = start;
         let end = loop {
             match ends[at as usize] {
-                End::Unknown => ends[at as usize] = End::Here,
-                End::Here => break End::Fails(at, Fault::Loops),
+                WalkEnd::Unknown => ends[at as usize] = WalkEnd::Here,
+                WalkEnd::Here => break WalkEnd::Fails(at, RouteFault::Loops),
                 known => break known,
             }
             match self.step(at, to) {
-                Ok(Hop { to: To::Switch(next), .. }) => at = next,
-                Ok(_) => break End::Arrives,
-                Err(fault) => break End::Fails(at, fault),
+                Ok(Hop { to: NextDevice::Switch(next), .. }) => at = next,
+                Ok(_) => break WalkEnd::Arrives,
+                Err(fault) => break WalkEnd::Fails(at, fault),
             }
         };
         at = start;
-        while ends[at as usize] == End::Here {
+        while ends[at as usize] == WalkEnd::Here {
             ends[at as usize] = end;
             match self.step(at, to) {
-                Ok(Hop { to: To::Switch(next), .. }) => at = next,
+                Ok(Hop { to: NextDevice::Switch(next), .. }) => at = next,
                 _ => break,
             }
         }
@@ -165,7 +168,9 @@ impl Tables {
     /// The switches of the loop through which packets from `start` to a node go, `start` first.
     pub(crate) fn circle(&self, start: u32, to: NodeIndex) -> Vec<u32> {
         let mut passed = vec![start];
-        while let Ok(Hop { to: To::Switch(next), .. }) = self.step(passed[passed.len() - 1], to) {
+        while let Ok(Hop { to: NextDevice::Switch(next), .. }) =
+            self.step(passed[passed.len() - 1], to)
+        {
             if next == start || passed.len() > self.switches {
                 break;
             }
@@ -207,7 +212,7 @@ impl Routing for Tables {
         let mut hop = self.first[from as usize];
         loop {
             path.push(hop.channel);
-            let To::Switch(switch) = hop.to else { return Ok(()) };
+            let NextDevice::Switch(switch) = hop.to else { return Ok(()) };
             match self.step(switch, to) {
                 Ok(next) => hop = next,
                 Err(_) => break,

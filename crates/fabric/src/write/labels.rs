@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::names::{Limits, Names};
+use super::names::{NameLimits, Names};
 use crate::fabric::{Fabric, GroupIndex, NodeIndex};
 use crate::read::{DOMAIN, GPU, HOSTNAME, PRODUCT, TIER};
 
@@ -10,11 +10,11 @@ use crate::read::{DOMAIN, GPU, HOSTNAME, PRODUCT, TIER};
 /// `accelerator.topograph.run/domain`) and their allocatable cores, memory and GPUs: a `List` in YAML for `kubectl
 /// apply` or `kubectl create`.
 pub fn kubernetes(fabric: &Fabric) -> String {
-    kubernetes_named(fabric, &mut Names::new(Limits::KUBERNETES))
+    kubernetes_named(fabric, &mut Names::new(NameLimits::KUBERNETES))
 }
 
 pub(super) fn kubernetes_named(fabric: &Fabric, taken: &mut Names) -> String {
-    taken.begin(Limits::KUBERNETES);
+    taken.begin(NameLimits::KUBERNETES);
     let nodes = taken.nodes(fabric);
     let names = LabelNames::of(fabric, taken);
     let mut text = "apiVersion: v1\nkind: List\nitems:\n".to_owned();
@@ -62,7 +62,7 @@ fn put_amounts(text: &mut String, fabric: &Fabric, node: NodeIndex) {
 /// Returns a Kueue Topology over the labels of [`kubernetes`]: the tiers from the top down, the domain if it nests
 /// between two of them, and the nodes.
 pub fn kueue(fabric: &Fabric) -> String {
-    let name = Names::new(Limits::KUBERNETES).unique("machine", fabric.name(), "");
+    let name = Names::new(NameLimits::KUBERNETES).unique("machine", fabric.name(), "");
     let mut text = format!(
         "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Topology\nmetadata:\n  name: \"{name}\"\nspec:\n  levels:\n"
     );
@@ -109,11 +109,11 @@ pub(super) fn domain_level(fabric: &Fabric) -> Option<usize> {
 /// Returns the machine as topograph's graph engine writes it: JSON with the switches above each node, from the node up,
 /// and its domain.
 pub fn topograph(fabric: &Fabric) -> String {
-    topograph_named(fabric, &mut Names::new(Limits::TOML))
+    topograph_named(fabric, &mut Names::new(NameLimits::TOML))
 }
 
 pub(super) fn topograph_named(fabric: &Fabric, taken: &mut Names) -> String {
-    taken.begin(Limits::TOML);
+    taken.begin(NameLimits::TOML);
     let nodes = taken.nodes(fabric);
     let names = LabelNames::of(fabric, taken);
     let mut text = "{\n  \"instances\": [".to_owned();
@@ -144,7 +144,7 @@ struct LabelNames {
 
 impl LabelNames {
     fn of(fabric: &Fabric, taken: &mut Names) -> LabelNames {
-        taken.begin(Limits::LABEL);
+        taken.begin(NameLimits::LABEL);
         let mut groups = Vec::with_capacity(fabric.depth());
         for level in 1..=fabric.depth() {
             let of_level = (0..fabric.groups(level)).map(|group| {
@@ -158,7 +158,7 @@ impl LabelNames {
             });
             groups.push(of_level.collect());
         }
-        taken.begin(Limits::LABEL);
+        taken.begin(NameLimits::LABEL);
         let domains = (0..fabric.domains())
             .map(|domain| taken.unique("domain", fabric.domain_name(domain), "domain"))
             .collect();
@@ -177,5 +177,5 @@ impl LabelNames {
 
 /// Converts a name to a label value.
 fn value_of(name: &str) -> String {
-    Names::new(Limits::LABEL).unique("label", name, "")
+    Names::new(NameLimits::LABEL).unique("label", name, "")
 }

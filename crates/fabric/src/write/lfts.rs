@@ -5,20 +5,20 @@ use std::fmt::Write;
 use crate::error::InputError;
 use crate::link::Direction;
 use crate::nodeset::NodeSet;
-use crate::read::{LidEntry, Ports, Receiver, Source, To, lft_entries};
-use crate::routing::{Dedicated, Routing, SwitchPlace};
+use crate::read::{LidEntry, LidReceiver, NamedText, Receiver, SubnetPorts, lft_entries};
+use crate::routing::{DedicatedRouting, Routing, SwitchPlace};
 
 /// The forwarding tables of every switch of a subnet.
 #[derive(Debug, Clone)]
 pub struct LinearTables {
-    ports: Ports,
+    ports: SubnetPorts,
     /// `out[switch][receiver]`: the output port; `None` if there is no route.
     out: Vec<Vec<Option<u8>>>,
 }
 
 impl LinearTables {
     /// Returns the tables that `routes` give to the switches of a subnet. All LIDs of a port have the same entries.
-    pub fn new(routes: &Dedicated, ports: Ports) -> LinearTables {
+    pub fn new(routes: &DedicatedRouting, ports: SubnetPorts) -> LinearTables {
         let port = |at: SwitchPlace, receiver: &Receiver| port(routes, &ports, at, receiver);
         let of_switch = |at| ports.receivers.iter().map(|receiver| port(at, receiver)).collect();
         let out = ports.switches.iter().map(|switch| of_switch(switch.place)).collect();
@@ -27,11 +27,11 @@ impl LinearTables {
 
     /// Returns the tables after jobs started or ended on `nodes`; only the entries of these nodes can change.
     #[must_use]
-    pub fn after(&self, routes: &Dedicated, nodes: &NodeSet) -> LinearTables {
+    pub fn after(&self, routes: &DedicatedRouting, nodes: &NodeSet) -> LinearTables {
         let mut tables = self.clone();
         for (switch, out) in self.ports.switches.iter().zip(&mut tables.out) {
             for (receiver, port) in self.ports.receivers.iter().zip(out) {
-                if matches!(receiver.to, To::Node(node, _) if nodes.contains(node)) {
+                if matches!(receiver.to, LidReceiver::Node(node, _) if nodes.contains(node)) {
                     *port = self::port(routes, &self.ports, switch.place, receiver);
                 }
             }
@@ -85,7 +85,7 @@ impl LinearTables {
     ///
     /// # Errors
     /// A text that is not a dump of forwarding tables.
-    pub fn changed(&self, earlier: Source) -> Result<(Vec<(u32, usize)>, usize), InputError> {
+    pub fn changed(&self, earlier: NamedText) -> Result<(Vec<(u32, usize)>, usize), InputError> {
         let mut before = lft_entries(earlier)?;
         let (mut nodes, mut others) = (std::collections::BTreeMap::new(), 0);
         for (switch, out) in self.ports.switches.iter().zip(&self.out) {
@@ -95,8 +95,8 @@ impl LinearTables {
                         continue;
                     }
                     match receiver.to {
-                        To::Node(node, _) => *nodes.entry(node).or_insert(0) += 1,
-                        To::Switch(_) | To::Behind(..) => others += 1,
+                        LidReceiver::Node(node, _) => *nodes.entry(node).or_insert(0) += 1,
+                        LidReceiver::Switch(_) | LidReceiver::Behind(..) => others += 1,
                     }
                 }
             }
@@ -107,8 +107,8 @@ impl LinearTables {
 
 fn put_receiver(text: &mut String, receiver: &Receiver) {
     let kind = match receiver.to {
-        To::Node(..) | To::Behind(..) => "Channel Adapter",
-        To::Switch(_) => "Switch",
+        LidReceiver::Node(..) | LidReceiver::Behind(..) => "Channel Adapter",
+        LidReceiver::Switch(_) => "Switch",
     };
     let _ = match receiver.guid {
         Some(guid) => writeln!(text, "{kind} portguid 0x{guid:016x}: '{}'", receiver.name),
@@ -117,11 +117,16 @@ fn put_receiver(text: &mut String, receiver: &Receiver) {
 }
 
 /// The port by which a switch sends to a receiver; 0 for the switch itself.
-fn port(routes: &Dedicated, ports: &Ports, at: SwitchPlace, receiver: &Receiver) -> Option<u8> {
+fn port(
+    routes: &DedicatedRouting,
+    ports: &SubnetPorts,
+    at: SwitchPlace,
+    receiver: &Receiver,
+) -> Option<u8> {
     let (to, last) = match receiver.to {
-        To::Behind(place, port) if place == at => return Some(port),
-        To::Switch(place) | To::Behind(place, _) => (place, None),
-        To::Node(node, cable) => (SwitchPlace::node(node), Some(cable)),
+        LidReceiver::Behind(place, port) if place == at => return Some(port),
+        LidReceiver::Switch(place) | LidReceiver::Behind(place, _) => (place, None),
+        LidReceiver::Node(node, cable) => (SwitchPlace::node(node), Some(cable)),
     };
     // A LID belongs to one adapter, and so to one rail.
     let rail = last.and_then(|cable| routes.fabric().cable_place(cable)).map(|place| place.3);

@@ -8,16 +8,16 @@ use crate::fabric::{CableId, Fabric};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkName {
     /// The lower end, a node or switch, with its group; for a WAN link, the first site.
-    pub lower: End,
+    pub lower: LinkEnd,
     /// The upper end; for a WAN link, the second site.
-    pub upper: End,
+    pub upper: LinkEnd,
     /// The number of the cable among parallel ones, from 0; `None` if there is only one.
     pub number: Option<u32>,
 }
 
 /// One end of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct End {
+pub struct LinkEnd {
     /// The name of the node or switch; parallel switches without names are called `{group}-s{number}`.
     pub name: String,
     /// The name of the group; for a node, its own name.
@@ -28,7 +28,7 @@ pub struct End {
 pub fn link_names(fabric: &Fabric) -> Vec<LinkName> {
     let mut names = Vec::with_capacity(fabric.links() as usize);
     Wiring::each_bundle(fabric, |lower, upper, cables| {
-        let end = |(name, group): (&str, &str)| End { name: name.into(), group: group.into() };
+        let end = |(name, group): (&str, &str)| LinkEnd { name: name.into(), group: group.into() };
         names.extend((0..cables).map(|cable| LinkName {
             lower: end(lower),
             upper: end(upper),
@@ -38,7 +38,7 @@ pub fn link_names(fabric: &Fabric) -> Vec<LinkName> {
     for (_, (a, b), _, _) in fabric.wans() {
         let end = |site| {
             let name = fabric.group_name(fabric.depth(), site).to_owned();
-            End { name: name.clone(), group: name }
+            LinkEnd { name: name.clone(), group: name }
         };
         names.push(LinkName { lower: end(a), upper: end(b), number: None });
     }
@@ -86,7 +86,7 @@ pub fn cables_named(
     if !found.is_empty() {
         return Ok(found);
     }
-    let of_group = |end: &End| end.group == text;
+    let of_group = |end: &LinkEnd| end.group == text;
     let one_of = names.iter().flat_map(|link| [&link.lower, &link.upper]).find(|end| of_group(end));
     Err(InputError::whole(match one_of {
         Some(end) => {

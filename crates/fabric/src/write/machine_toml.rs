@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::names::{Limits, Names};
+use super::names::{NameLimits, Names};
 use crate::description::{Children, Description, Group, NodeDescription, SiteDescription};
 use crate::fabric::Fabric;
 use crate::hostlist::compress;
@@ -15,11 +15,11 @@ use crate::read::nodes_mut;
 /// PGFT(children; parents; cables), others switch by switch. Reading the text gives the same fabric, unless a name
 /// cannot be in a hostlist or two groups of a site share a name.
 pub fn machine_toml(fabric: &Fabric) -> String {
-    machine_toml_named(fabric, &mut Names::new(Limits::TOML))
+    machine_toml_named(fabric, &mut Names::new(NameLimits::TOML))
 }
 
 pub(super) fn machine_toml_named(fabric: &Fabric, names: &mut Names) -> String {
-    names.begin(Limits::TOML);
+    names.begin(NameLimits::TOML);
     let nodes = names.nodes(fabric);
     let mut description = fabric.description();
     rename_nodes(&mut description, &nodes);
@@ -84,9 +84,9 @@ fn rename_nodes(description: &mut Description, names: &[String]) {
 
 /// Shortens the names of the machine, its sites, domains and parallel switches to what the reader accepts.
 fn rename_others(description: &mut Description, names: &mut Names) {
-    names.begin(Limits::TEXT);
+    names.begin(NameLimits::TEXT);
     description.name = names.unique("machine", &description.name, "");
-    names.begin(Limits::TEXT);
+    names.begin(NameLimits::TEXT);
     for site in &mut description.sites {
         let name = names.unique("site", &site.root.name, "site");
         for wan in &mut description.wans {
@@ -99,14 +99,14 @@ fn rename_others(description: &mut Description, names: &mut Names) {
         site.root.name = name;
         rename_parallel(&mut site.root, names);
     }
-    names.begin(Limits::TEXT);
+    names.begin(NameLimits::TEXT);
     for domain in &mut description.domains {
         domain.name = names.unique("domain", &domain.name, "domain");
     }
 }
 
 fn rename_parallel(group: &mut Group, names: &mut Names) {
-    let mut own = Names::new(Limits::TEXT);
+    let mut own = Names::new(NameLimits::TEXT);
     for name in &mut group.switches {
         *name = own.unique("switch", name, &group.name);
     }
@@ -207,7 +207,7 @@ fn put_site(
         let _ = writeln!(text, "]");
     }
     if regular.is_none() {
-        taken.begin(Limits::TOML);
+        taken.begin(NameLimits::TOML);
         put_switch(text, &site.root, &site.root.name, taken);
     }
     names.len()

@@ -17,7 +17,7 @@ mod writers;
 pub use infiniband::{ibnetdiscover, ibsim_net};
 pub use labels::{kubernetes, kueue, topograph};
 pub use lfts::LinearTables;
-pub use link_names::{End, LinkName, cables_named, link_names};
+pub use link_names::{LinkEnd, LinkName, cables_named, link_names};
 pub use machine_toml::machine_toml;
 pub use slurm_blocks::{slurm_blocks, slurm_yaml};
 pub use slurm_topology::slurm_topology;

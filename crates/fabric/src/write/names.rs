@@ -7,7 +7,7 @@ use crate::fabric::Fabric;
 
 /// What a format permits in a name. A name that breaks the rules is replaced, and a note says so.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct NameLimits {
     /// The most bytes of a name.
     longest: usize,
     allows: fn(char) -> bool,
@@ -40,7 +40,7 @@ fn in_dns(letter: char) -> bool {
     letter.is_ascii_lowercase() || letter.is_ascii_digit() || ".-".contains(letter)
 }
 
-const PLAIN: Limits = Limits {
+const PLAIN: NameLimits = NameLimits {
     longest: usize::MAX,
     allows: in_hostlist,
     instead: '_',
@@ -50,24 +50,24 @@ const PLAIN: Limits = Limits {
     reserved: "",
 };
 
-impl Limits {
+impl NameLimits {
     /// Names that are only shown by Topolane.
-    pub const SHOWN: Limits = PLAIN;
+    pub const SHOWN: NameLimits = PLAIN;
     /// Names in hostlists of our own machine file: 255 characters.
-    pub const TOML: Limits = Limits { longest: 255, ..PLAIN };
+    pub const TOML: NameLimits = NameLimits { longest: 255, ..PLAIN };
     /// Other names in our own machine file.
-    pub const TEXT: Limits = Limits { longest: 255, allows: is_printable, ..PLAIN };
+    pub const TEXT: NameLimits = NameLimits { longest: 255, allows: is_printable, ..PLAIN };
     /// Nodes, switches and blocks of Slurm: 64 characters (`HOST_NAME_MAX`). A number at the end overflows Slurm's
     /// hostlist from 20 digits on, and ours from 19. `ALL` stands for all nodes, and `{...}` for a function.
-    pub const SLURM: Limits =
-        Limits { longest: 64, allows: in_slurm, digits: 18, reserved: "all", ..PLAIN };
+    pub const SLURM: NameLimits =
+        NameLimits { longest: 64, allows: in_slurm, digits: 18, reserved: "all", ..PLAIN };
     /// The description of an `InfiniBand` node: 64 bytes including a final zero.
-    pub const INFINIBAND: Limits = Limits { longest: 63, ..PLAIN };
+    pub const INFINIBAND: NameLimits = NameLimits { longest: 63, ..PLAIN };
     /// The value of a Kubernetes label.
-    pub const LABEL: Limits = Limits { longest: 63, allows: in_label, ends: true, ..PLAIN };
+    pub const LABEL: NameLimits = NameLimits { longest: 63, allows: in_label, ends: true, ..PLAIN };
     /// The name of a Kubernetes node, which is also the value of its hostname label: a DNS name.
-    pub const KUBERNETES: Limits =
-        Limits { longest: 63, allows: in_dns, instead: '-', ends: true, small: true, ..PLAIN };
+    pub const KUBERNETES: NameLimits =
+        NameLimits { longest: 63, allows: in_dns, instead: '-', ends: true, small: true, ..PLAIN };
 
     /// Returns the name as the format permits it, shortened to leave `room` bytes.
     fn fit(&self, name: &str, room: usize) -> String {
@@ -104,7 +104,7 @@ impl Limits {
 /// The names in a text, unique among things of one kind, and a list of those that were changed.
 #[derive(Debug)]
 pub(super) struct Names {
-    limits: Limits,
+    limits: NameLimits,
     taken: HashSet<String>,
     /// The next number to append to a name that is taken.
     next: HashMap<String, usize>,
@@ -114,12 +114,12 @@ pub(super) struct Names {
 
 impl Names {
     /// Returns an empty list for names with these limits.
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: NameLimits) -> Self {
         Names { limits, taken: HashSet::new(), next: HashMap::new(), renamed: Vec::new() }
     }
 
     /// Starts another kind of thing, which may reuse the names.
-    pub fn begin(&mut self, limits: Limits) {
+    pub fn begin(&mut self, limits: NameLimits) {
         self.limits = limits;
         self.taken.clear();
         self.next.clear();

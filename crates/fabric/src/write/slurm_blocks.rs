@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::names::{Limits, Names};
+use super::names::{NameLimits, Names};
 use super::slurm_topology::each_switch;
 use crate::fabric::Fabric;
 use crate::hostlist::compress;
@@ -10,7 +10,7 @@ use crate::hostlist::compress;
 /// Returns the domains as blocks, in their order, and the block sizes if configured. Nodes outside all domains are
 /// skipped.
 pub fn slurm_blocks(fabric: &Fabric) -> String {
-    slurm_blocks_named(fabric, &mut Names::new(Limits::SLURM))
+    slurm_blocks_named(fabric, &mut Names::new(NameLimits::SLURM))
 }
 
 pub(super) fn slurm_blocks_named(fabric: &Fabric, names: &mut Names) -> String {
@@ -18,7 +18,7 @@ pub(super) fn slurm_blocks_named(fabric: &Fabric, names: &mut Names) -> String {
     if !fabric.block_sizes().is_empty() {
         let _ = writeln!(text, "BlockSizes={}", sizes(fabric, ","));
     }
-    names.begin(Limits::SLURM);
+    names.begin(NameLimits::SLURM);
     let nodes = names.nodes(fabric);
     for (name, nodes) in blocks(fabric, &nodes, names) {
         let _ = writeln!(text, "BlockName={name} Nodes={nodes}");
@@ -29,7 +29,7 @@ pub(super) fn slurm_blocks_named(fabric: &Fabric, names: &mut Names) -> String {
 /// Returns the fabric as a `topology.yaml`: the tree as the default topology `tree`, the domains as the topology
 /// `blocks`.
 pub fn slurm_yaml(fabric: &Fabric) -> String {
-    slurm_yaml_named(fabric, &mut Names::new(Limits::SLURM))
+    slurm_yaml_named(fabric, &mut Names::new(NameLimits::SLURM))
 }
 
 pub(super) fn slurm_yaml_named(fabric: &Fabric, names: &mut Names) -> String {
@@ -48,7 +48,7 @@ pub(super) fn slurm_yaml_named(fabric: &Fabric, names: &mut Names) -> String {
     }
     text.push_str("    blocks:\n");
     // The tree has already noted which node names were changed.
-    let nodes = Names::new(Limits::SLURM).nodes(fabric);
+    let nodes = Names::new(NameLimits::SLURM).nodes(fabric);
     for (name, nodes) in blocks(fabric, &nodes, names) {
         let _ = writeln!(text, "      - block: \"{name}\"\n        nodes: \"{nodes}\"");
     }
@@ -62,7 +62,7 @@ fn sizes(fabric: &Fabric, separator: &str) -> String {
 
 /// The name and hostlist of every domain.
 fn blocks(fabric: &Fabric, nodes: &[String], names: &mut Names) -> Vec<(String, String)> {
-    names.begin(Limits::SLURM);
+    names.begin(NameLimits::SLURM);
     let block = |domain| {
         let own = fabric.domain_nodes(domain).iter().map(|&node| nodes[node as usize].as_str());
         (names.unique("domain", fabric.domain_name(domain), "block"), compress(own))

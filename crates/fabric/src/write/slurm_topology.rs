@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::names::{Limits, Names};
+use super::names::{NameLimits, Names};
 use crate::description::{Children, Group};
 use crate::fabric::Fabric;
 use crate::hostlist::compress;
@@ -13,7 +13,7 @@ use crate::hostlist::compress;
 /// trees), node kinds and the machine's name: these are skipped. If a group's name occurs at another site too, its
 /// site's name is put before it.
 pub fn slurm_topology(fabric: &Fabric) -> String {
-    slurm_topology_named(fabric, &mut Names::new(Limits::SLURM))
+    slurm_topology_named(fabric, &mut Names::new(NameLimits::SLURM))
 }
 
 pub(super) fn slurm_topology_named(fabric: &Fabric, names: &mut Names) -> String {
@@ -31,9 +31,9 @@ pub(super) fn each_switch(
     names: &mut Names,
     mut see: impl FnMut(&str, bool, &str),
 ) {
-    names.begin(Limits::SLURM);
+    names.begin(NameLimits::SLURM);
     let mut nodes = names.nodes(fabric).into_iter();
-    names.begin(Limits::SLURM);
+    names.begin(NameLimits::SLURM);
     for site in fabric.description().sites {
         put_group(&site.root, &site.root.name, &mut nodes, names, &mut see);
     }

@@ -1,29 +1,29 @@
 //! The switches and cables of a fabric with port numbers, as in a subnet.
 
-use super::names::{Limits, Names};
+use super::names::{NameLimits, Names};
 use crate::fabric::{Fabric, GroupIndex, NodeIndex};
 
 /// One physical switch.
-pub(super) struct Switch {
+pub(super) struct PhysicalSwitch {
     pub name: String,
     /// Level and index of the switch's group.
     pub group: (usize, GroupIndex),
     /// The number of ports of the switch, cabled or not; ports are numbered from 1.
     pub ports: u32,
-    pub links: Vec<Link>,
+    pub links: Vec<WiredPort>,
 }
 
 /// A cable, seen from one of its ends.
-pub(super) struct Link {
+pub(super) struct WiredPort {
     pub port: u32,
-    pub to: Device,
+    pub to: WiredDevice,
     pub to_port: u32,
     /// Bandwidth in bytes per second.
     pub bandwidth: f64,
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum Device {
+pub(super) enum WiredDevice {
     Node(NodeIndex),
     /// A switch, as an index into [`Wiring::switches`].
     Switch(usize),
@@ -31,13 +31,13 @@ pub(super) enum Device {
 
 /// The switches from the leaves up, and the links of every node.
 pub(super) struct Wiring {
-    pub switches: Vec<Switch>,
-    pub nodes: Vec<Vec<Link>>,
+    pub switches: Vec<PhysicalSwitch>,
+    pub nodes: Vec<Vec<WiredPort>>,
 }
 
 /// The parallel cables from a node or switch to one parent.
 struct Bundle {
-    lower: Device,
+    lower: WiredDevice,
     upper: usize,
     /// The first port of the bundle at the lower end; its other cables use the next ports.
     up_port: u32,
@@ -66,17 +66,17 @@ impl Wiring {
         mut see: impl FnMut((&str, &str), (&str, &str), u32),
     ) {
         let mut wiring = Wiring { switches: Vec::new(), nodes: Vec::new() };
-        let first = wiring.name_switches(fabric, &mut Names::new(Limits::SHOWN));
+        let first = wiring.name_switches(fabric, &mut Names::new(NameLimits::SHOWN));
         let name = |device| match device {
-            Device::Node(node) => (fabric.node_name(node), fabric.node_name(node)),
-            Device::Switch(switch) => {
-                let Switch { name, group: (level, group), .. } = &wiring.switches[switch];
+            WiredDevice::Node(node) => (fabric.node_name(node), fabric.node_name(node)),
+            WiredDevice::Switch(switch) => {
+                let PhysicalSwitch { name, group: (level, group), .. } = &wiring.switches[switch];
                 (name.as_str(), fabric.group_name(*level, *group))
             }
         };
         let bundles = all_bundles(fabric, &first);
         for bundle in &bundles {
-            see(name(bundle.lower), name(Device::Switch(bundle.upper)), bundle.cables);
+            see(name(bundle.lower), name(WiredDevice::Switch(bundle.upper)), bundle.cables);
         }
     }
 
@@ -103,7 +103,7 @@ impl Wiring {
                     let name =
                         names.unique("switch", &name, fabric.group_name(fabric.depth(), site));
                     let group = (level, group);
-                    self.switches.push(Switch { name, group, ports: 0, links: Vec::new() });
+                    self.switches.push(PhysicalSwitch { name, group, ports: 0, links: Vec::new() });
                 }
             }
             all.push(first);
@@ -136,24 +136,24 @@ impl Wiring {
         let mut next = vec![0; self.switches.len()];
         for bundle in bundles {
             let base = match bundle.lower {
-                Device::Node(_) => 0,
-                Device::Switch(switch) => up_from[switch],
+                WiredDevice::Node(_) => 0,
+                WiredDevice::Switch(switch) => up_from[switch],
             };
-            if let Device::Switch(switch) = bundle.lower {
+            if let WiredDevice::Switch(switch) = bundle.lower {
                 let last = base + bundle.up_port + bundle.cables;
                 self.switches[switch].ports = self.switches[switch].ports.max(last);
             }
             for cable in &bundle.there {
                 let (port, to_port) =
                     (base + bundle.up_port + cable + 1, next[bundle.upper] + cable + 1);
-                let (to, bandwidth) = (Device::Switch(bundle.upper), bundle.bandwidth);
-                let up = Link { port, to, to_port, bandwidth };
+                let (to, bandwidth) = (WiredDevice::Switch(bundle.upper), bundle.bandwidth);
+                let up = WiredPort { port, to, to_port, bandwidth };
                 match bundle.lower {
-                    Device::Node(node) => self.nodes[node as usize].push(up),
-                    Device::Switch(switch) => self.switches[switch].links.push(up),
+                    WiredDevice::Node(node) => self.nodes[node as usize].push(up),
+                    WiredDevice::Switch(switch) => self.switches[switch].links.push(up),
                 }
                 let to = bundle.lower;
-                let link = Link { port: to_port, to, to_port: port, bandwidth };
+                let link = WiredPort { port: to_port, to, to_port: port, bandwidth };
                 self.switches[bundle.upper].links.push(link);
             }
             next[bundle.upper] += bundle.cables;
@@ -201,8 +201,8 @@ fn add_bundles(
                 id.is_some_and(|id| fabric.has_cable(id))
             });
             let lower = match level {
-                0 => Device::Node(group),
-                _ => Device::Switch(first[level][group as usize] + switch as usize),
+                0 => WiredDevice::Node(group),
+                _ => WiredDevice::Switch(first[level][group as usize] + switch as usize),
             };
             let number = cabling.upper(switch, parent) as usize * step;
             bundles.push(Bundle {

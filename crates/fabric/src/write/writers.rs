@@ -3,7 +3,7 @@
 use super::infiniband::{ibnetdiscover_named, ibsim_net_named};
 use super::labels::{kubernetes_named, topograph_named};
 use super::machine_toml::machine_toml_named;
-use super::names::{Limits, Names};
+use super::names::{NameLimits, Names};
 use super::slurm_blocks::{slurm_blocks_named, slurm_yaml_named};
 use super::slurm_topology::slurm_topology_named;
 use super::{
@@ -21,12 +21,12 @@ pub struct Writer {
     pub write: fn(&Fabric) -> String,
     /// Writes a machine and records which names were changed.
     named: fn(&Fabric, &mut Names) -> String,
-    says: &'static [Part],
+    says: &'static [DescriptionPart],
 }
 
 /// A part of a machine description.
 #[derive(Clone, Copy, PartialEq)]
-enum Part {
+enum DescriptionPart {
     Tree,
     Cables,
     Domains,
@@ -34,7 +34,7 @@ enum Part {
     Wans,
 }
 
-use Part::{Cables, Domains, Inside, Tree, Wans};
+use DescriptionPart::{Cables, Domains, Inside, Tree, Wans};
 
 /// All output formats for machines.
 pub const WRITERS: &[Writer] = &[
@@ -88,7 +88,7 @@ impl Writer {
     /// A sentence for each thing that the machine has and the format cannot represent.
     pub fn lost(&self, fabric: &Fabric) -> Vec<String> {
         let name = self.name;
-        let left = |part: Part| !self.says.contains(&part);
+        let left = |part: DescriptionPart| !self.says.contains(&part);
         let mut lost = Vec::new();
         if left(Tree) && fabric.depth() > 1 {
             lost.push(format!("{name} does not say which switches there are: they are dropped"));
@@ -117,7 +117,7 @@ impl Writer {
         if left(Tree) && outside > 0 {
             lost.push(format!("{name} names the nodes of domains only: {outside} are dropped"));
         }
-        let mut names = Names::new(Limits::SHOWN);
+        let mut names = Names::new(NameLimits::SHOWN);
         (self.named)(fabric, &mut names);
         lost.extend(names.notes(name));
         lost

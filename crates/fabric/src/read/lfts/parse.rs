@@ -5,16 +5,16 @@ use crate::error::{InputError, shown};
 use super::super::lids::HIGHEST;
 
 /// The forwarding table of one switch.
-pub(super) struct Table {
+pub(super) struct ForwardingTable {
     pub guid: u64,
     pub name: String,
     /// The line of the table's heading.
     pub line: usize,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ForwardingEntry>,
 }
 
 /// An entry: the port by which a switch sends to a LID.
-pub(super) struct Entry {
+pub(super) struct ForwardingEntry {
     pub lid: u16,
     pub port: u8,
     /// Whether the dump says that it knows no port with this LID.
@@ -37,8 +37,8 @@ pub(super) struct Entry {
 /// ```
 ///
 /// In the last line, `opensm` gives the highest LID, `dump_fts` the number of entries.
-pub(super) fn tables(text: &str) -> Result<Vec<Table>, InputError> {
-    let mut tables: Vec<Table> = Vec::new();
+pub(super) fn tables(text: &str) -> Result<Vec<ForwardingTable>, InputError> {
+    let mut tables: Vec<ForwardingTable> = Vec::new();
     let mut open = false;
     for (index, line) in text.lines().enumerate() {
         let (number, line) = (index + 1, line.trim());
@@ -81,7 +81,7 @@ pub(super) fn tables(text: &str) -> Result<Vec<Table>, InputError> {
     }
 }
 
-fn breaks_off(table: &Table) -> InputError {
+fn breaks_off(table: &ForwardingTable) -> InputError {
     let message = format!(
         "the table of switch {} breaks off: no line '... lids dumped' ends it (a file cut short?)",
         table.name
@@ -89,19 +89,19 @@ fn breaks_off(table: &Table) -> InputError {
     InputError::at(table.line, message)
 }
 
-fn heading(line: &str, number: usize) -> Option<Table> {
+fn heading(line: &str, number: usize) -> Option<ForwardingTable> {
     let (_, switch) = line.split_once(" of switch ")?;
     let (_, switch) = switch.split_once(" guid 0x")?;
     let (guid, name) = switch.split_once(' ')?;
     let name = name.strip_prefix('(')?.strip_suffix("):")?;
     let name = name.strip_prefix('\'').and_then(|n| n.strip_suffix('\'')).unwrap_or(name);
     let guid = u64::from_str_radix(guid, 16).ok()?;
-    Some(Table { guid, name: name.to_owned(), line: number, entries: Vec::new() })
+    Some(ForwardingTable { guid, name: name.to_owned(), line: number, entries: Vec::new() })
 }
 
 /// Parses `0x0001 005 # Switch ...`. It requires four digits of LID and three of port, so that truncated lines are
 /// noticed.
-fn entry(line: &str, number: usize) -> Option<Entry> {
+fn entry(line: &str, number: usize) -> Option<ForwardingEntry> {
     let (lid, rest) = line.strip_prefix("0x")?.split_once(' ')?;
     let (port, remark) = rest.split_once(' ')?;
     let remark = remark.strip_prefix(['#', ':'])?;
@@ -113,10 +113,10 @@ fn entry(line: &str, number: usize) -> Option<Entry> {
     }
     let lid = u16::from_str_radix(lid, 16).ok().filter(|lid| (1..=HIGHEST).contains(lid))?;
     let unknown = remark.trim_start_matches([' ', '(']).starts_with("unknown");
-    Some(Entry { lid, port: port.parse().ok()?, unknown, line: number })
+    Some(ForwardingEntry { lid, port: port.parse().ok()?, unknown, line: number })
 }
 
-fn check_twice(table: &mut Table) -> Result<(), InputError> {
+fn check_twice(table: &mut ForwardingTable) -> Result<(), InputError> {
     table.entries.sort_by_key(|entry| entry.lid);
     let twice = table.entries.windows(2).find(|pair| pair[0].lid == pair[1].lid);
     let Some([first, second]) = twice else { return Ok(()) };

@@ -4,15 +4,15 @@ use std::collections::{HashMap, HashSet};
 
 use super::super::ibnetdiscover::Discovery;
 use super::super::lids::HIGHEST;
-use super::super::subnet::{Address, End};
+use super::super::subnet::{Address, CableEnd};
 use crate::description::Description;
 use crate::error::InputError;
 use crate::fabric::{CableId, Fabric, NodeIndex};
-use crate::routing::{Hop, PORTS, To};
+use crate::routing::{Hop, NextDevice, PORTS};
 
 /// The receiver of a LID.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Owner {
+pub(super) enum LidOwner {
     /// A node. The LID is the base LID of its first port, to which traffic is addressed.
     Node(NodeIndex),
     /// A switch, another port or LID of a node, or a device outside the tree.
@@ -31,7 +31,7 @@ pub(super) struct Wire {
     pub first: Vec<Hop>,
     /// The LID of every node.
     pub lids: Vec<u16>,
-    owners: Vec<Option<Owner>>,
+    owners: Vec<Option<LidOwner>>,
 }
 
 impl Wire {
@@ -42,7 +42,7 @@ impl Wire {
             let message = format!("machine {} was not read from this subnet", fabric.name());
             return Err(InputError::whole(message));
         }
-        let places = Places::of(fabric, found)?;
+        let places = VertexPlaces::of(fabric, found)?;
         let mut wire = Wire {
             switches: Vec::new(),
             by_guid: HashMap::new(),
@@ -53,12 +53,12 @@ impl Wire {
             owners: vec![None; usize::from(HIGHEST) + 1],
         };
         for (vertex, to) in found.subnet.vertices.iter().zip(&places.of_vertex) {
-            if matches!(to, Some(To::Switch(_))) {
+            if matches!(to, Some(NextDevice::Switch(_))) {
                 wire.switches.push(vertex.name.clone());
             }
         }
         for (&guid, &vertex) in &found.subnet.switches {
-            if let Some(To::Switch(switch)) = places.of_vertex[vertex] {
+            if let Some(NextDevice::Switch(switch)) = places.of_vertex[vertex] {
                 wire.by_guid.insert(guid, switch as usize);
             } else {
                 wire.skipped.insert(guid);
@@ -77,7 +77,7 @@ impl Wire {
     }
 
     /// The receiver of a LID; `None` if there is none.
-    pub(super) fn owner(&self, lid: u16) -> Option<Owner> {
+    pub(super) fn owner(&self, lid: u16) -> Option<LidOwner> {
         self.owners.get(usize::from(lid)).copied().flatten()
     }
 
@@ -86,7 +86,7 @@ impl Wire {
         &mut self,
         fabric: &Fabric,
         found: &Discovery,
-        places: &Places,
+        places: &VertexPlaces,
     ) -> Result<Vec<u32>, InputError> {
         self.hops = vec![None; self.switches.len() * PORTS];
         let mut first: Vec<Option<(u32, Hop)>> = vec![None; fabric.nodes() as usize];
@@ -96,7 +96,7 @@ impl Wire {
                     InputError::whole("a cable of the subnet has no place in the machine")
                 })?;
                 let [lower, upper] = [cabled.lower, cabled.upper];
-                let at = |end: End| places.of_vertex[end.vertex];
+                let at = |end: CableEnd| places.of_vertex[end.vertex];
                 // A cable with a position in the tree has no skipped end.
                 let (Some(below), Some(above)) = (at(lower), at(upper)) else { continue };
                 let way = |to, direction| Hop { channel: 2 * cable + direction, to };
@@ -104,11 +104,11 @@ impl Wire {
                     [(lower, below, way(above, 0)), (upper, above, way(below, 1))]
                 {
                     match from {
-                        To::Switch(switch) => {
+                        NextDevice::Switch(switch) => {
                             let port = switch as usize * PORTS + end.port as usize % PORTS;
                             self.hops[port] = Some(hop);
                         }
-                        To::Node(node) => {
+                        NextDevice::Node(node) => {
                             let known = &mut first[node as usize];
                             if known.is_none_or(|(port, _)| end.port < port) {
                                 *known = Some((end.port, hop));
@@ -127,20 +127,20 @@ impl Wire {
     fn assign(
         &mut self,
         address: &Address,
-        places: &Places,
+        places: &VertexPlaces,
         ports: &[u32],
     ) -> Result<(), InputError> {
         let at = address.end.map(|end| (places.of_vertex[end.vertex], end.port));
         let owner = match at {
-            Some((Some(To::Node(node)), port)) if ports[node as usize] == port => {
+            Some((Some(NextDevice::Node(node)), port)) if ports[node as usize] == port => {
                 self.lids[node as usize] = address.lids.base;
-                Owner::Node(node)
+                LidOwner::Node(node)
             }
-            _ => Owner::Other,
+            _ => LidOwner::Other,
         };
         for lid in address.lids.all() {
             // LIDs above the base address other routes to the same port.
-            let owner = if lid == address.lids.base { owner } else { Owner::Other };
+            let owner = if lid == address.lids.base { owner } else { LidOwner::Other };
             if self.owners[usize::from(lid)].replace(owner).is_some() {
                 let message = format!("LID {lid} is given twice");
                 return Err(InputError::at(address.line, message));
@@ -151,13 +151,13 @@ impl Wire {
 }
 
 /// The nodes and switches of the fabric for the vertices of a subnet. Switches are numbered in their order.
-struct Places {
+struct VertexPlaces {
     /// For each vertex, its node or switch; `None` if it is not part of the tree.
-    of_vertex: Vec<Option<To>>,
+    of_vertex: Vec<Option<NextDevice>>,
 }
 
-impl Places {
-    fn of(fabric: &Fabric, found: &Discovery) -> Result<Places, InputError> {
+impl VertexPlaces {
+    fn of(fabric: &Fabric, found: &Discovery) -> Result<VertexPlaces, InputError> {
         let mut of_vertex = Vec::with_capacity(found.subnet.vertices.len());
         let mut switches = 0;
         for vertex in &found.subnet.vertices {
@@ -168,13 +168,13 @@ impl Places {
                     let message = format!("host {} is not in the machine", vertex.name);
                     InputError::at(vertex.line, message)
                 })?;
-                Some(To::Node(node))
+                Some(NextDevice::Node(node))
             } else {
                 switches += 1;
-                Some(To::Switch(switches - 1))
+                Some(NextDevice::Switch(switches - 1))
             });
         }
-        Ok(Places { of_vertex })
+        Ok(VertexPlaces { of_vertex })
     }
 }
 
