@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use topolane_fabric::Fabric;
 use topolane_placement::{
-    Counts, Disruption, Effort, Left, Placement, Present, Request as Asked, RoomPlan as Found,
-    make_counted_room, make_room,
+    CountedAmounts, Disruption, FreedAmounts, Placement, PresentJob, Request as Asked, RoomEffort,
+    RoomPlan as Found, make_counted_room, make_room,
 };
 
 use crate::decision::{Decision, Numbers};
@@ -150,10 +150,10 @@ impl Room {
         if let Some([twice, ..]) = held.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(format!("two candidates have the identity {twice}").into());
         }
-        let present: Vec<Present<'_>> = jobs.iter().zip(rows).map(Candidate::present).collect();
-        let effort = Effort::on(&fabric);
+        let present: Vec<PresentJob<'_>> = jobs.iter().zip(rows).map(Candidate::present).collect();
+        let effort = RoomEffort::on(&fabric);
         let questions = if self.questions == 0 { effort.questions } else { self.questions };
-        let effort = Effort { budgets: budgets.to_vec(), questions, ..effort };
+        let effort = RoomEffort { budgets: budgets.to_vec(), questions, ..effort };
         let found = match &counts {
             Some(counts) => {
                 make_counted_room(rule, request, &mut occupancy, &present, counts, &effort)
@@ -172,7 +172,7 @@ impl Room {
         rows: &[Candidate],
         request: &Asked,
         fabric: &Fabric,
-    ) -> Result<Option<Counts>, Problem> {
+    ) -> Result<Option<CountedAmounts>, Problem> {
         if self.kinds == 0 {
             return Ok(None);
         }
@@ -197,12 +197,12 @@ impl Room {
                 return Err(format!("candidate {} leaves {amount}, below 0", row.id).into());
             }
             let nodes = nodes_on(fabric, nodes, "node of a candidate")?;
-            left.push(Left { nodes, amounts: amounts.to_vec() });
+            left.push(FreedAmounts { nodes, amounts: amounts.to_vec() });
         }
         let (takes, free) = (takes.to_vec(), free.to_vec());
         let mut most = most.to_vec();
         most.resize(fabric.nodes() as usize, 0);
-        Ok(Some(Counts { takes, free, most, left }))
+        Ok(Some(CountedAmounts { takes, free, most, left }))
     }
 }
 
@@ -222,11 +222,11 @@ impl Candidate {
         Ok(())
     }
 
-    fn present<'a>((job, row): (&'a (Asked, Arc<Placement>), &Candidate)) -> Present<'a> {
+    fn present<'a>((job, row): (&'a (Asked, Arc<Placement>), &Candidate)) -> PresentJob<'a> {
         let group = (row.budget != TOPOLANE_NO_BUDGET).then_some(row.budget as usize);
         let disruption = Disruption::Requeue(row.cost);
         let Candidate { uses, rank, .. } = *row;
-        Present { request: &job.0, placement: &job.1, disruption, group, uses, rank }
+        PresentJob { request: &job.0, placement: &job.1, disruption, group, uses, rank }
     }
 }
 

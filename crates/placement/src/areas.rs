@@ -20,7 +20,7 @@ pub enum KeepOff {
 /// the same level, smaller sets come first.
 pub fn areas(request: &Request, occupancy: &Occupancy, keep_off: KeepOff) -> Vec<Vec<NodeIndex>> {
     let free = occupancy.free_slots(request);
-    let search = Search { free: &free, occupancy, keep_off, spans: request.nodes > 1 };
+    let search = AreaSearch { free: &free, occupancy, keep_off, spans: request.nodes > 1 };
     let fabric = free.fabric();
     let mut found: Vec<Vec<NodeIndex>> = Vec::new();
     for level in 1..=fabric.depth() {
@@ -38,7 +38,7 @@ pub fn areas(request: &Request, occupancy: &Occupancy, keep_off: KeepOff) -> Vec
     found
 }
 
-struct Search<'a> {
+struct AreaSearch<'a> {
     free: &'a FreeSlots<'a>,
     occupancy: &'a Occupancy,
     keep_off: KeepOff,
@@ -46,7 +46,7 @@ struct Search<'a> {
     spans: bool,
 }
 
-impl Search<'_> {
+impl AreaSearch<'_> {
     fn is_crossed(&self, level: usize, group: GroupIndex) -> bool {
         match self.keep_off {
             KeepOff::All => self.occupancy.crossing(level, group) > 0,

@@ -13,14 +13,14 @@ use crate::request::{Request, Share};
 #[derive(Debug, Clone)]
 pub struct FreeSlots<'a> {
     fabric: &'a Fabric,
-    slots: Slots<'a>,
+    slots: SlotCounts<'a>,
     /// The slots of every node, if a node can have more than one.
     stack: Option<Vec<u32>>,
 }
 
 /// The nodes with at least one slot, and the slots of every group by level (level 0 stays empty).
 #[derive(Debug, Clone)]
-enum Slots<'a> {
+enum SlotCounts<'a> {
     /// The idle nodes of a state.
     Idle(&'a Occupancy),
     /// Slots for a share of a node that the occupancy keeps up to date.
@@ -51,7 +51,7 @@ impl<'a> FreeSlots<'a> {
         }
         match (&request.share, &request.eligible) {
             (Share::Whole, None) => {
-                FreeSlots { fabric, slots: Slots::Idle(occupancy), stack: None }
+                FreeSlots { fabric, slots: SlotCounts::Idle(occupancy), stack: None }
             }
             (Share::Whole, Some(eligible)) => {
                 let mut nodes = occupancy.idle().clone();
@@ -59,7 +59,7 @@ impl<'a> FreeSlots<'a> {
                 FreeSlots::own(fabric, nodes, None)
             }
             (Share::Part(amounts), None) if !request.stacked => {
-                let slots = Slots::Shared(occupancy.part_counts(amounts));
+                let slots = SlotCounts::Shared(occupancy.part_counts(amounts));
                 FreeSlots { fabric, slots, stack: None }
             }
             (Share::Part(amounts), eligible) => {
@@ -84,7 +84,7 @@ impl<'a> FreeSlots<'a> {
     }
 
     fn own(fabric: &'a Fabric, nodes: NodeSet, stack: Option<Vec<u32>>) -> Self {
-        FreeSlots { fabric, slots: Slots::Own(nodes, OnceLock::new()), stack }
+        FreeSlots { fabric, slots: SlotCounts::Own(nodes, OnceLock::new()), stack }
     }
 
     /// Counts the slots of every group by level.
@@ -117,26 +117,26 @@ impl<'a> FreeSlots<'a> {
 
     fn set(&self) -> &NodeSet {
         match &self.slots {
-            Slots::Idle(occupancy) => occupancy.idle(),
-            Slots::Shared(shared) => &shared.nodes,
-            Slots::Own(nodes, _) => nodes,
+            SlotCounts::Idle(occupancy) => occupancy.idle(),
+            SlotCounts::Shared(shared) => &shared.nodes,
+            SlotCounts::Own(nodes, _) => nodes,
         }
     }
 
     fn counts(&self) -> &[Vec<u32>] {
         match &self.slots {
-            Slots::Idle(occupancy) => occupancy.idle_counts(),
-            Slots::Shared(shared) => &shared.counts,
-            Slots::Own(_, counts) => counts.get_or_init(|| self.counted()),
+            SlotCounts::Idle(occupancy) => occupancy.idle_counts(),
+            SlotCounts::Shared(shared) => &shared.counts,
+            SlotCounts::Own(_, counts) => counts.get_or_init(|| self.counted()),
         }
     }
 
     /// The slots of each block, if the occupancy tracks them.
     fn by_block(&self) -> Option<&BlockSlots> {
         match &self.slots {
-            Slots::Idle(occupancy) => Some(occupancy.idle_by_block()),
-            Slots::Shared(shared) => Some(&shared.by_block),
-            Slots::Own(..) => None,
+            SlotCounts::Idle(occupancy) => Some(occupancy.idle_by_block()),
+            SlotCounts::Shared(shared) => Some(&shared.by_block),
+            SlotCounts::Own(..) => None,
         }
     }
 
@@ -174,7 +174,7 @@ impl<'a> FreeSlots<'a> {
     /// The total number of slots. A count of stacked slots stops at `u32::MAX`.
     #[inline]
     pub fn total(&self) -> u32 {
-        if let (Slots::Own(nodes, _), None) = (&self.slots, &self.stack) {
+        if let (SlotCounts::Own(nodes, _), None) = (&self.slots, &self.stack) {
             return nodes.count();
         }
         self.counts().last().map_or(0, |sites| sites.iter().copied().fold(0, u32::saturating_add))

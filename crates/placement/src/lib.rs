@@ -55,9 +55,10 @@ pub use homes::Homes;
 pub use job_traffic::{JobTraffic, LaidTraffic};
 pub use level::{Level, NoLevel, NotWithin, Within};
 pub use making_room::{
-    Counts, Disruption, Effort, Left, NoRoom, Present, RoomPlan, make_counted_room, make_room,
+    CountedAmounts, Disruption, FreedAmounts, NoRoom, PresentJob, RoomEffort, RoomPlan,
+    make_counted_room, make_room,
 };
-pub use moves::{Move, Running, moves};
+pub use moves::{MemberMove, RunningGroup, moves};
 pub use near::place_near;
 pub use network_load::NetworkLoad;
 pub use obstacles::{Holder, Looking, Missing, Obstacle, kind_of_group};

@@ -10,7 +10,7 @@ use crate::request::Request;
 
 /// A running group whose members may be moved.
 #[derive(Debug, Clone, Copy)]
-pub struct Running<'a> {
+pub struct RunningGroup<'a> {
     /// The nodes of the members that may move, once per member.
     pub members: &'a [NodeIndex],
     /// The nodes of members that must stay.
@@ -25,7 +25,7 @@ pub struct Running<'a> {
 
 /// The move of one member to another node.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Move {
+pub struct MemberMove {
     /// Index of the member in the list of members.
     pub member: usize,
     /// The node that the member leaves.
@@ -44,8 +44,8 @@ pub struct Move {
 /// uniform traffic ([`LeastCosts`]). After each move the group is no worse off than at the start. If the way to the
 /// best placement does not allow that, only moves that pay on their own are made. Sharing links that other jobs own, or
 /// sharing any link if the group isolates, counts as worse than any number of hops.
-pub fn moves(group: Running<'_>, occupancy: &Occupancy, price: u32) -> Vec<Move> {
-    let search = Search { group, occupancy, fabric: occupancy.fabric() };
+pub fn moves(group: RunningGroup<'_>, occupancy: &Occupancy, price: u32) -> Vec<MemberMove> {
+    let search = MoveSearch { group, occupancy, fabric: occupancy.fabric() };
     let start = search.badness(group.members);
     let found = search.best(price).map(|counts| search.towards(&counts)).unwrap_or_default();
     let stays_good = found.iter().all(|(_, badness)| *badness <= start);
@@ -53,8 +53,8 @@ pub fn moves(group: Running<'_>, occupancy: &Occupancy, price: u32) -> Vec<Move>
     found.into_iter().map(|(step, _)| step).collect()
 }
 
-struct Search<'a> {
-    group: Running<'a>,
+struct MoveSearch<'a> {
+    group: RunningGroup<'a>,
     occupancy: &'a Occupancy,
     fabric: &'a Fabric,
 }
@@ -62,7 +62,7 @@ struct Search<'a> {
 /// The number of crossed groups whose links other jobs hold, then the sum of hops over pairs. Lower is better.
 type Badness = (usize, f64);
 
-impl Search<'_> {
+impl MoveSearch<'_> {
     fn floor(&self) -> usize {
         usize::from(!self.group.stacked)
     }
@@ -136,7 +136,7 @@ impl Search<'_> {
     }
 
     /// The moves that bring every group to its wanted number of members, the best move first.
-    fn towards(&self, wanted: &[u32]) -> Vec<(Move, Badness)> {
+    fn towards(&self, wanted: &[u32]) -> Vec<(MemberMove, Badness)> {
         let floor = self.floor();
         self.steps(|nodes, node, to| {
             let (from, to) = (self.fabric.group(floor, node), self.fabric.group(floor, to));
@@ -146,7 +146,7 @@ impl Search<'_> {
     }
 
     /// The best move, then the next best, as long as each reduces hops by `price` or shared links.
-    fn incremental(&self, price: f64) -> Vec<(Move, Badness)> {
+    fn incremental(&self, price: f64) -> Vec<(MemberMove, Badness)> {
         let leaf = |node| self.fabric.group(1, node);
         let mut steps = self.steps(|_, node, to| leaf(node) != leaf(to));
         let mut before = self.badness(self.group.members);
@@ -167,7 +167,7 @@ impl Search<'_> {
     fn steps(
         &self,
         may: impl Fn(&[NodeIndex], NodeIndex, NodeIndex) -> bool,
-    ) -> Vec<(Move, Badness)> {
+    ) -> Vec<(MemberMove, Badness)> {
         let mut nodes = self.group.members.to_vec();
         let mut slots = self.group.slots.to_vec();
         let mut steps = Vec::new();
@@ -186,10 +186,10 @@ impl Search<'_> {
         nodes: &[NodeIndex],
         slots: &[u32],
         may: &impl Fn(&[NodeIndex], NodeIndex, NodeIndex) -> bool,
-    ) -> Option<(Move, Badness)> {
+    ) -> Option<(MemberMove, Badness)> {
         let before = self.badness(nodes).1;
         let floor = self.floor();
-        let mut best: Option<(Move, Badness)> = None;
+        let mut best: Option<(MemberMove, Badness)> = None;
         // All members in one group are alike, and so are its free nodes: try one of each.
         for (member, &from) in nodes.iter().enumerate() {
             let group = self.fabric.group(floor, from);
@@ -208,7 +208,8 @@ impl Search<'_> {
                 moved[member] = to;
                 let badness = self.badness(&moved);
                 if best.is_none_or(|(_, least)| badness < least) {
-                    best = Some((Move { member, from, to, before, after: badness.1 }, badness));
+                    best =
+                        Some((MemberMove { member, from, to, before, after: badness.1 }, badness));
                 }
             }
         }

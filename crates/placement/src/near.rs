@@ -38,7 +38,7 @@ pub fn place_near(
             Refusal::NotNow { wanted, free: free.total() }
         });
     }
-    let mut search = Search { rule, request, occupancy, free, banned: Banned::default() };
+    let mut search = NearSearch { rule, request, occupancy, free, banned: Banned::default() };
     let mut refused = None;
     let mut questions = 0;
     while questions < MOST_QUESTIONS {
@@ -53,7 +53,7 @@ pub fn place_near(
     Err(refused.unwrap_or(Refusal::NotNow { wanted: request.nodes, free: search.free.total() }))
 }
 
-struct Search<'a> {
+struct NearSearch<'a> {
     rule: &'a dyn Policy,
     request: &'a Request,
     occupancy: &'a Occupancy,
@@ -68,7 +68,7 @@ struct Banned {
     nodes: BTreeSet<NodeIndex>,
 }
 
-impl Search<'_> {
+impl NearSearch<'_> {
     fn leaf(&self, node: NodeIndex) -> GroupIndex {
         self.free.fabric().group(1, node)
     }

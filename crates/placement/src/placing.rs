@@ -7,7 +7,7 @@ use crate::dedicated::limit_for;
 use crate::free_slots::FreeSlots;
 use crate::occupancy::Occupancy;
 use crate::placement::Placement;
-use crate::planned::{LinkPlan, Place, Planned};
+use crate::planned::{LinkPlan, Planned, PlannedPlace};
 use crate::policy::{PlansFirst, Policy, QueueRule};
 use crate::refusal::Refusal;
 use crate::request::{Request, Share};
@@ -31,11 +31,11 @@ impl dyn Policy + '_ {
         let Some(rule) = rule.filter(|_| occupancy.is_joined()) else {
             let placement = self.place(request, occupancy)?;
             let waste = self.waste(request, &placement, occupancy);
-            return Ok(Planned { waste, place: Place::Chosen(Arc::new(placement)) });
+            return Ok(Planned { waste, place: PlannedPlace::Chosen(Arc::new(placement)) });
         };
         let plan = in_regions(request, occupancy, |free| planned(rule, request, free, occupancy))?;
         let waste = rule.waste_of_plan(request, &plan, occupancy);
-        Ok(Planned { waste, place: Place::Planned(plan) })
+        Ok(Planned { waste, place: PlannedPlace::Planned(plan) })
     }
 
     /// Returns the placement of a plan. The request must be the planned one, or differ from it only in id and times.
@@ -47,8 +47,8 @@ impl dyn Policy + '_ {
         occupancy: &Occupancy,
     ) -> Arc<Placement> {
         match &planned.place {
-            Place::Chosen(placement) => Arc::clone(placement),
-            Place::Planned(plan) => {
+            PlannedPlace::Chosen(placement) => Arc::clone(placement),
+            PlannedPlace::Planned(plan) => {
                 let free = occupancy.free_slots(request);
                 let choice = plan.choice(&free.unshared(request, occupancy), occupancy);
                 Arc::new(self.placed(request, choice, occupancy))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use topolane_fabric::GroupIndex;
 
 use crate::choice::Choice;
-use crate::dedicated::search::plan::Plan;
+use crate::dedicated::search::plan::DedicatedPlan;
 use crate::free_slots::FreeSlots;
 use crate::occupancy::Occupancy;
 use crate::placement::Placement;
@@ -14,11 +14,11 @@ use crate::placement::Placement;
 #[derive(Debug, Clone)]
 pub struct Planned {
     pub(crate) waste: f64,
-    pub(crate) place: Place,
+    pub(crate) place: PlannedPlace,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Place {
+pub(crate) enum PlannedPlace {
     Planned(LinkPlan),
     Chosen(Arc<Placement>),
 }
@@ -33,13 +33,13 @@ impl Planned {
 /// The number of nodes and the uplinks that a placement takes on each leaf and in each pod.
 #[derive(Debug, Clone)]
 pub struct LinkPlan {
-    plan: Plan,
+    plan: DedicatedPlan,
     bandwidth_share: f64,
 }
 
 impl LinkPlan {
     /// Returns a plan with the share of full bandwidth on its links.
-    pub(crate) fn new(mut plan: Plan, bandwidth_share: f64) -> Self {
+    pub(crate) fn new(mut plan: DedicatedPlan, bandwidth_share: f64) -> Self {
         // Sorted leaves and pods give nodes and cables in ascending order.
         plan.leaves.sort_unstable_by_key(|&(leaf, ..)| leaf);
         plan.core.sort_unstable_by_key(|&(pod, plane, _)| (pod, plane));

@@ -108,7 +108,7 @@ pub struct DomainRoom {
 }
 
 /// The levels, other than the node, of which one group may have to hold a job.
-enum Level {
+enum RoomLevel {
     Domains,
     Segments(u32),
     Groups(usize),
@@ -118,7 +118,7 @@ impl Room {
     /// Returns the free capacity of the machine now.
     pub fn of(occupancy: &Occupancy, question: &RoomQuestion) -> Room {
         let fabric: &Fabric = occupancy.fabric();
-        let view = View::new(occupancy);
+        let view = GpuOccupancy::new(occupancy);
         let levels = levels(fabric, question.segment);
         let mut names = vec!["node".to_owned()];
         names.extend(levels.iter().map(|level| name_of(fabric, level)));
@@ -142,7 +142,7 @@ impl Room {
     /// Returns the free capacity of every domain, or of every leaf on a machine without domains.
     pub fn by_domain(occupancy: &Occupancy, question: &RoomQuestion) -> Vec<DomainRoom> {
         let fabric: &Fabric = occupancy.fabric();
-        let view = View::new(occupancy);
+        let view = GpuOccupancy::new(occupancy);
         let row = |name: &str, nodes: &mut dyn Iterator<Item = NodeIndex>| {
             let nodes: Vec<NodeIndex> = nodes.collect();
             let idle = |&&node: &&NodeIndex| occupancy.idle().contains(node);
@@ -179,27 +179,27 @@ impl Room {
     }
 }
 
-fn levels(fabric: &Fabric, segment: Option<u32>) -> Vec<Level> {
+fn levels(fabric: &Fabric, segment: Option<u32>) -> Vec<RoomLevel> {
     let mut levels = Vec::new();
     if fabric.domains() > 0 {
-        levels.push(Level::Domains);
-        levels.extend(segment.filter(|&nodes| nodes > 0).map(Level::Segments));
+        levels.push(RoomLevel::Domains);
+        levels.extend(segment.filter(|&nodes| nodes > 0).map(RoomLevel::Segments));
     }
-    levels.extend((1..fabric.depth()).map(Level::Groups));
-    levels.push(Level::Groups(fabric.depth()));
+    levels.extend((1..fabric.depth()).map(RoomLevel::Groups));
+    levels.push(RoomLevel::Groups(fabric.depth()));
     levels
 }
 
-fn name_of(fabric: &Fabric, level: &Level) -> String {
+fn name_of(fabric: &Fabric, level: &RoomLevel) -> String {
     match *level {
-        Level::Domains => "domain".to_owned(),
-        Level::Segments(_) => "segments".to_owned(),
-        Level::Groups(level) => kind_of_group(fabric, level),
+        RoomLevel::Domains => "domain".to_owned(),
+        RoomLevel::Segments(_) => "segments".to_owned(),
+        RoomLevel::Groups(level) => kind_of_group(fabric, level),
     }
 }
 
 /// An occupancy, and the GPU counts of its nodes.
-struct View<'a> {
+struct GpuOccupancy<'a> {
     occupancy: &'a Occupancy,
     fabric: &'a Fabric,
     /// Index of the resource `gpu`; `None` on a machine without GPUs.
@@ -208,7 +208,7 @@ struct View<'a> {
     variants: Vec<u32>,
 }
 
-impl<'a> View<'a> {
+impl<'a> GpuOccupancy<'a> {
     fn new(occupancy: &'a Occupancy) -> Self {
         let fabric: &Fabric = occupancy.fabric();
         let gpu = fabric.resources().index("gpu");
@@ -224,7 +224,7 @@ impl<'a> View<'a> {
         if gpu.is_none() {
             variants.push(1);
         }
-        View { occupancy, fabric, gpu, variants }
+        GpuOccupancy { occupancy, fabric, gpu, variants }
     }
 
     /// The units of a node: its GPUs, or 1 on a machine without GPUs.
@@ -233,7 +233,7 @@ impl<'a> View<'a> {
     }
 
     /// How many jobs of a size fit on a node, and inside a group of each level.
-    fn jobs(&self, size: u32, smallest: &Amounts, levels: &[Level]) -> Vec<u64> {
+    fn jobs(&self, size: u32, smallest: &Amounts, levels: &[RoomLevel]) -> Vec<u64> {
         let on_nodes = self.on_nodes(size, smallest);
         let mut jobs = vec![on_nodes];
         for level in levels {
@@ -266,18 +266,18 @@ impl<'a> View<'a> {
     }
 
     /// The number of jobs on several whole nodes with `units` units each.
-    fn of_whole_nodes(&self, nodes: u32, units: u32, level: &Level) -> u64 {
+    fn of_whole_nodes(&self, nodes: u32, units: u32, level: &RoomLevel) -> u64 {
         let per = |idle: u32, nodes: u32| u64::from(idle / nodes);
         match *level {
-            Level::Groups(level) => (0..self.fabric.groups(level))
+            RoomLevel::Groups(level) => (0..self.fabric.groups(level))
                 .map(|group| per(self.idle_in(level, group, units), nodes))
                 .sum(),
-            Level::Domains => self.idle_in_domains(units).map(|idle| per(idle, nodes)).sum(),
-            Level::Segments(segment) if nodes < segment => {
+            RoomLevel::Domains => self.idle_in_domains(units).map(|idle| per(idle, nodes)).sum(),
+            RoomLevel::Segments(segment) if nodes < segment => {
                 self.idle_in_domains(units).map(|idle| per(idle, nodes)).sum()
             }
             // A last segment that is smaller counts as a whole one.
-            Level::Segments(segment) => {
+            RoomLevel::Segments(segment) => {
                 let parts: u64 = self.idle_in_domains(units).map(|idle| per(idle, segment)).sum();
                 parts / u64::from(nodes.div_ceil(segment))
             }

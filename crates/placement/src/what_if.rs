@@ -11,7 +11,7 @@ use crate::placement::Placement;
 #[derive(Debug)]
 pub struct WhatIf<'a> {
     occupancy: &'a mut Occupancy,
-    done: Vec<(Change, Arc<Placement>)>,
+    done: Vec<(OccupancyChange, Arc<Placement>)>,
     /// The traffic, set aside until the guard drops.
     network: Option<Box<NetworkLoad>>,
     /// The position in the list of changes to return to.
@@ -19,7 +19,7 @@ pub struct WhatIf<'a> {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Change {
+enum OccupancyChange {
     Claimed,
     Released,
 }
@@ -50,14 +50,14 @@ impl<'a> WhatIf<'a> {
     /// As [`Occupancy::claim`].
     pub fn claim(&mut self, placement: Arc<Placement>) -> Result<(), OccupancyError> {
         self.occupancy.claim(&placement)?;
-        self.done.push((Change::Claimed, placement));
+        self.done.push((OccupancyChange::Claimed, placement));
         Ok(())
     }
 
     /// As [`Occupancy::release`].
     pub fn release(&mut self, placement: Arc<Placement>) {
         self.occupancy.release(&placement);
-        self.done.push((Change::Released, placement));
+        self.done.push((OccupancyChange::Released, placement));
     }
 }
 
@@ -73,9 +73,9 @@ impl Drop for WhatIf<'_> {
     fn drop(&mut self) {
         while let Some((change, placement)) = self.done.pop() {
             match change {
-                Change::Claimed => self.occupancy.release(&placement),
+                OccupancyChange::Claimed => self.occupancy.release(&placement),
                 // The nodes may be out of service now, but the placement must be restored all the same.
-                Change::Released => {
+                OccupancyChange::Released => {
                     let restored = self.occupancy.adopt(&placement);
                     debug_assert!(restored.is_ok(), "undo in reverse order always fits");
                 }

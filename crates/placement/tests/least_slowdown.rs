@@ -8,7 +8,9 @@ use std::sync::Arc;
 use common::{one_site, rule, tree};
 use proptest::prelude::*;
 use topolane_fabric::{Fabric, Fixed, Rule, pgft, read};
-use topolane_placement::rank_k::{CoresPerNode, Profile, RankKRequest, Setting, best, rank_k};
+use topolane_placement::rank_k::{
+    CoresPerNode, PredictionSetting, Profile, RankKRequest, best, rank_k,
+};
 use topolane_placement::{
     Amounts, GpuSet, JobTraffic, Occupancy, Placement, Policy, Request, Share,
 };
@@ -321,7 +323,8 @@ fn cores_per_node_and_nodes_are_chosen_together() {
         let request = Request { walltime: 1000.0, traffic, ..Request::default() };
         let wanted = RankKRequest { request: &request, profile: &profile, shared: false };
         let policy = rule("least-slowdown");
-        let setting = Setting { occupancy: &occupancy, policy: &*policy, routing: &routing };
+        let setting =
+            PredictionSetting { occupancy: &occupancy, policy: &*policy, routing: &routing };
         let mut idle = contention("full", &routing).unwrap();
         let ranks = rank_k(wanted, setting, &mut *idle, CoresPerNode::Auto);
         best(&ranks).unwrap().k

@@ -13,9 +13,9 @@ use topolane_fabric::{
     Description, DomainDescription, Fabric, NodeIndex, NodeSet, fat_tree, pgft, read,
 };
 use topolane_placement::{
-    Amounts, Counts, Disruption, Effort, Left, Level, NoRoom, Occupancy, POLICIES, Placement,
-    Policy, Present, Request, RoomHelps, RoomPlan, Share, Within, make_counted_room, make_room,
-    place_within,
+    Amounts, CountedAmounts, Disruption, FreedAmounts, Level, NoRoom, Occupancy, POLICIES,
+    Placement, Policy, PresentJob, Request, RoomEffort, RoomHelps, RoomPlan, Share, Within,
+    make_counted_room, make_room, place_within,
 };
 
 /// A job that runs.
@@ -36,11 +36,11 @@ impl Job {
     }
 }
 
-fn present(jobs: &[Job]) -> Vec<Present<'_>> {
+fn present(jobs: &[Job]) -> Vec<PresentJob<'_>> {
     let mut present = Vec::new();
     for Job { request, placement, disruption, group } in jobs {
         let (disruption, group) = (*disruption, *group);
-        present.push(Present { request, placement, disruption, group, uses: 1, rank: 0 });
+        present.push(PresentJob { request, placement, disruption, group, uses: 1, rank: 0 });
     }
     present
 }
@@ -300,21 +300,21 @@ impl CountedScene {
     }
 
     /// The state, who runs, what is counted, and the request.
-    fn set(&self) -> (Occupancy, Vec<(Request, Arc<Placement>)>, Counts, Request) {
+    fn set(&self) -> (Occupancy, Vec<(Request, Arc<Placement>)>, CountedAmounts, Request) {
         let fabric = machines()[self.machine].clone();
         let nodes = fabric.nodes() as usize;
         let mut occupancy = Occupancy::new(Arc::clone(&fabric));
         let most: Vec<u32> = vec![if self.stacked { 3 } else { 1 }; nodes];
         let takes = self.takes.to_vec();
-        let mut counts = Counts { takes, free: HAS.repeat(nodes), most, left: Vec::new() };
+        let mut counts = CountedAmounts { takes, free: HAS.repeat(nodes), most, left: Vec::new() };
         let mut jobs = Vec::new();
         for (id, &(slots, takes, ..)) in (0..).zip(&self.jobs) {
-            let now = Counts { takes: takes.to_vec(), ..counts.clone() }.slots([]);
+            let now = CountedAmounts { takes: takes.to_vec(), ..counts.clone() }.slots([]);
             let request = self.request(id, slots, now);
             let rule = (POLICIES[self.policy].build)(1);
             let placement = rule.place(&request, &occupancy).ok().map(Arc::new);
             let placement = placement.filter(|found| occupancy.claim(found).is_ok());
-            let mut left = Left::default();
+            let mut left = FreedAmounts::default();
             for &node in placement.iter().flat_map(|found| found.nodes()) {
                 left.nodes.push(node);
                 left.amounts.extend(takes);
@@ -349,13 +349,13 @@ proptest! {
         let (mut occupancy, jobs, counts, request) = scene.set();
         let policy = (POLICIES[scene.policy].build)(1);
         let word = |job: usize| scene.jobs[jobs[job].0.id as usize];
-        let present: Vec<Present<'_>> = (0..jobs.len()).map(|job| {
+        let present: Vec<PresentJob<'_>> = (0..jobs.len()).map(|job| {
             let (_, _, cost, rank, group, uses) = word(job);
             let (request, placement) = (&jobs[job].0, &jobs[job].1);
             let disruption = Disruption::Requeue(f64::from(cost));
-            Present { request, placement, disruption, group, uses, rank }
+            PresentJob { request, placement, disruption, group, uses, rank }
         }).collect();
-        let effort = Effort { budgets: scene.budgets.clone(), ..Effort::on(occupancy.fabric()) };
+        let effort = RoomEffort { budgets: scene.budgets.clone(), ..RoomEffort::on(occupancy.fabric()) };
         let found = make_counted_room(&*policy, &request, &mut occupancy, &present, &counts, &effort);
         let of = |set: u32| (0..jobs.len()).filter(move |job| set >> job & 1 == 1);
         let rank = |set: u32| of(set).map(|job| word(job).3).max().unwrap_or(0);
@@ -403,7 +403,7 @@ proptest! {
     fn the_cheapest_of_all_sets(scene in scene()) {
         let (mut occupancy, mut jobs, request) = scene.set();
         let policy = (POLICIES[scene.policy].build)(1);
-        let effort = Effort { budgets: scene.budgets.clone(), ..Effort::on(occupancy.fabric()) };
+        let effort = RoomEffort { budgets: scene.budgets.clone(), ..RoomEffort::on(occupancy.fabric()) };
         let before = seen(&occupancy);
         let found = make_room(&*policy, &request, &mut occupancy, &present(&jobs), &effort);
         prop_assert_eq!(seen(&occupancy), before);
@@ -434,7 +434,7 @@ proptest! {
             job.group = Some(0);
         }
         let policy = (POLICIES[scene.policy].build)(1);
-        let effort = Effort { budgets: vec![most], states: 0, ..Effort::on(occupancy.fabric()) };
+        let effort = RoomEffort { budgets: vec![most], states: 0, ..RoomEffort::on(occupancy.fabric()) };
         let found = make_room(&*policy, &request, &mut occupancy, &present(&jobs), &effort);
         let least = cheapest(&*policy, &request, &mut occupancy, &jobs, &effort.budgets);
         if let Ok(plan) = &found {
@@ -454,7 +454,7 @@ proptest! {
     fn with_few_questions(scene in scene(), questions in 0u32..20) {
         let (mut occupancy, jobs, request) = scene.set();
         let policy = (POLICIES[scene.policy].build)(1);
-        let effort = Effort { budgets: scene.budgets.clone(), questions, ..Effort::on(occupancy.fabric()) };
+        let effort = RoomEffort { budgets: scene.budgets.clone(), questions, ..RoomEffort::on(occupancy.fabric()) };
         let found = make_room(&*policy, &request, &mut occupancy, &present(&jobs), &effort);
         let least = cheapest(&*policy, &request, &mut occupancy, &jobs, &effort.budgets);
         match found {
@@ -527,7 +527,7 @@ proptest! {
         let policy = rule("dedicated");
         let request = Request::whole_nodes(1_000, wanted, 1.0);
         prop_assume!(policy.place(&request, &occupancy).is_err());
-        let effort = Effort { budgets: vec![most], states: 0, ..Effort::on(occupancy.fabric()) };
+        let effort = RoomEffort { budgets: vec![most], states: 0, ..RoomEffort::on(occupancy.fabric()) };
         let before = seen(&occupancy);
         let found = make_room(&*policy, &request, &mut occupancy, &present(&jobs), &effort);
         prop_assert_eq!(seen(&occupancy), before);
@@ -563,7 +563,7 @@ fn a_request_that_fits() {
     let jobs = running(&mut occupancy, &[(&[0], 0.0)]);
     let request = Request::whole_nodes(9, 7, 1.0);
     let policy = rule("first-fit");
-    let effort = Effort::on(occupancy.fabric());
+    let effort = RoomEffort::on(occupancy.fabric());
     let plan = make_room(&*policy, &request, &mut occupancy, &present(&jobs), &effort).unwrap();
     assert_eq!((plan.requeued, plan.cost, plan.least, plan.questions), (vec![], 0.0, 0.0, 1));
     assert_eq!(plan.placement.nodes(), [1, 2, 3, 4, 5, 6, 7]);
@@ -577,7 +577,7 @@ fn the_best_set_is_no_greedy_one() {
         running(&mut occupancy, &[(&[0, 1, 2], 5.0), (&[3, 4], 3.0), (&[5, 6], 3.5), (&[7], 1.0)]);
     let policy = rule("first-fit");
     let mut ask = |nodes, budgets: &[u32], jobs: &[Job]| {
-        let effort = Effort { budgets: budgets.to_vec(), ..Effort::on(occupancy.fabric()) };
+        let effort = RoomEffort { budgets: budgets.to_vec(), ..RoomEffort::on(occupancy.fabric()) };
         let request = Request::whole_nodes(9, nodes, 1.0);
         let plan = make_room(&*policy, &request, &mut occupancy, &present(jobs), &effort)?;
         assert!(plan.cost.total_cmp(&plan.least).is_eq());
@@ -626,7 +626,7 @@ fn kueue_10497_a_blocker_without_gpus() {
             within: Within::Required(Level::Tree(0)),
             ..Request::whole_nodes(9, 2, 1.0)
         };
-        let effort = Effort::on(occupancy.fabric());
+        let effort = RoomEffort::on(occupancy.fabric());
         let plan = make_room(&*policy, &request, &mut occupancy, &present(&jobs), &effort).unwrap();
         check(&plan, &*policy, &request, &occupancy, &jobs, &[]);
         assert_eq!((plan.requeued, plan.cost, plan.least), (vec![0, 1], 13.0, 13.0));
@@ -661,7 +661,7 @@ fn kueue_10815_the_freed_nodes_lie_in_one_rack() {
     };
     for policy in ["kueue-tas", "slurm-block", "segments"] {
         let policy = rule(policy);
-        let effort = Effort::on(occupancy.fabric());
+        let effort = RoomEffort::on(occupancy.fabric());
         let present = present(&running);
         let plan = make_room(&*policy, &request, &mut occupancy, &present, &effort).unwrap();
         check(&plan, &*policy, &request, &occupancy, &running, &[]);
@@ -679,7 +679,7 @@ fn links_alone() {
     let mut occupancy = Occupancy::new(tree(&[4, 2]));
     let jobs = running(&mut occupancy, &[(&[0, 4], 7.0), (&[1], 1.0)]);
     let request = Request::whole_nodes(9, 5, 1.0);
-    let effort = Effort::on(occupancy.fabric());
+    let effort = RoomEffort::on(occupancy.fabric());
     let policy = rule("isolated");
     let plan = make_room(&*policy, &request, &mut occupancy, &present(&jobs), &effort).unwrap();
     assert_eq!((plan.requeued, plan.cost, plan.least), (vec![0], 7.0, 7.0));
@@ -696,7 +696,7 @@ fn moved_jobs_need_nodes_elsewhere() {
     let mut ask = |nodes, jobs: &[Job]| {
         let within = Within::Required(Level::Tree(1));
         let request = Request { within, ..Request::whole_nodes(9, nodes, 1.0) };
-        let effort = Effort::on(occupancy.fabric());
+        let effort = RoomEffort::on(occupancy.fabric());
         let plan = make_room(&*policy, &request, &mut occupancy, &present(jobs), &effort)?;
         check(&plan, &*policy, &request, &occupancy, jobs, &[]);
         let moved = plan.moved.iter().map(|(id, placement)| (*id, placement.nodes().to_vec()));
@@ -733,7 +733,7 @@ fn one_move_makes_links_free() {
     }
     let request = Request::whole_nodes(9, 4, 1.0);
     let mut ask = |most| {
-        let effort = Effort { budgets: vec![most], ..Effort::on(occupancy.fabric()) };
+        let effort = RoomEffort { budgets: vec![most], ..RoomEffort::on(occupancy.fabric()) };
         let plan = make_room(&*policy, &request, &mut occupancy, &present(&jobs), &effort)?;
         check(&plan, &*policy, &request, &occupancy, &jobs, &effort.budgets);
         Ok::<_, NoRoom>(plan)
@@ -755,7 +755,7 @@ fn no_room() {
     let policy = rule("first-fit");
     let mut ask = |nodes, jobs: &[Job]| {
         let request = Request::whole_nodes(9, nodes, 1.0);
-        let effort = Effort::on(occupancy.fabric());
+        let effort = RoomEffort::on(occupancy.fabric());
         make_room(&*policy, &request, &mut occupancy, &present(jobs), &effort)
     };
     assert_eq!(ask(9, &jobs), Err(NoRoom::Impossible));

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use common::{pair_hops, tree};
 use proptest::prelude::*;
 use topolane_fabric::{Fabric, NodeIndex};
-use topolane_placement::{Move, Occupancy, Placement, Running, Share, moves};
+use topolane_placement::{MemberMove, Occupancy, Placement, RunningGroup, Share, moves};
 
 /// The nodes after every move, starting with the initial ones. Checks that each move starts where the member is and
 /// ends on a slot that is free at that moment.
-fn way(members: &[NodeIndex], slots: &[u32], steps: &[Move]) -> Vec<Vec<NodeIndex>> {
+fn way(members: &[NodeIndex], slots: &[u32], steps: &[MemberMove]) -> Vec<Vec<NodeIndex>> {
     let (mut nodes, mut slots) = (members.to_vec(), slots.to_vec());
     let mut way = vec![nodes.clone()];
     for step in steps {
@@ -78,7 +78,7 @@ proptest! {
         let (members, free): (Vec<u32>, Vec<u32>) = (of.clone()(1).collect(), of(2).collect());
         prop_assume!(members.len() > 1);
         let slots: Vec<u32> = (0..12).map(|node| u32::from(free.contains(&node))).collect();
-        let group = Running { members: &members, fixed: &[], slots: &slots, stacked: false, isolates };
+        let group = RunningGroup { members: &members, fixed: &[], slots: &slots, stacked: false, isolates };
         let steps = moves(group, &occupancy, price);
 
         let hops = |nodes: &[NodeIndex]| pair_hops(&fabric, nodes).unwrap();
@@ -153,8 +153,13 @@ fn stragglers_come_home() {
     let occupancy = Occupancy::new(Arc::clone(&fabric));
     let members: Vec<u32> = (0..8).chain([10, 11]).collect();
     let slots: Vec<u32> = (0..40).map(|node| u32::from(!members.contains(&node))).collect();
-    let group =
-        Running { members: &members, fixed: &[], slots: &slots, stacked: false, isolates: false };
+    let group = RunningGroup {
+        members: &members,
+        fixed: &[],
+        slots: &slots,
+        stacked: false,
+        isolates: false,
+    };
     let steps = moves(group, &occupancy, 1);
     let gains: Vec<f64> = steps.iter().map(|step| step.before - step.after).collect();
     assert_eq!(gains, [14.0, 18.0]);
@@ -169,7 +174,7 @@ fn who_stays_is_joined() {
     let occupancy = Occupancy::new(Arc::clone(&fabric));
     let slots: Vec<u32> = (0..12).map(|node| u32::from(![0, 4].contains(&node))).collect();
     let group =
-        Running { members: &[0], fixed: &[4], slots: &slots, stacked: false, isolates: false };
+        RunningGroup { members: &[0], fixed: &[4], slots: &slots, stacked: false, isolates: false };
     let steps = moves(group, &occupancy, 1);
     assert_eq!(steps.iter().map(|step| (step.from, step.to)).collect::<Vec<_>>(), [(0, 5)]);
 }
@@ -183,7 +188,7 @@ fn foreign_links_are_left() {
     occupancy.overlay(&Placement::new(&fabric, vec![0, 4], share));
     let members = [1, 2, 5];
     let slots: Vec<u32> = (0..12).map(|node| u32::from(![0, 1, 2, 4, 5].contains(&node))).collect();
-    let group = |isolates| Running {
+    let group = |isolates| RunningGroup {
         members: &members,
         fixed: &[],
         slots: &slots,

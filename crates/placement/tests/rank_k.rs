@@ -7,7 +7,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use topolane_fabric::{Fabric, NodeIndex, Routing, pgft, routing};
 use topolane_placement::rank_k::{
-    CoresPerNode, Misfit, Profile, Rank, RankKRequest, Setting, best, rank_k, thin,
+    CoresPerNode, Misfit, PredictionSetting, Profile, Rank, RankKRequest, best, rank_k, thin,
 };
 use topolane_placement::{Occupancy, Placement, Refusal, Request, Share, policy};
 use topolane_traffic::{Contention, Entry, Flows, Traffic, contention, pattern};
@@ -56,7 +56,7 @@ fn wanted(
     let routing = ways(occupancy.fabric());
     let request = Request::default();
     let wanted = RankKRequest { request: &request, profile, shared: false };
-    let setting = Setting { occupancy, policy: &*policy, routing: &*routing };
+    let setting = PredictionSetting { occupancy, policy: &*policy, routing: &*routing };
     rank_k(wanted, setting, model, cores)
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use topolane_fabric::NodeSet;
 use topolane_placement::{
-    Counts, Disruption, Effort, Left, NoRoom as Nothing, Occupancy, Placement, Present, Request,
-    Share, make_counted_room, make_room as search,
+    CountedAmounts, Disruption, FreedAmounts, NoRoom as Nothing, Occupancy, Placement, PresentJob,
+    Request, RoomEffort, Share, make_counted_room, make_room as search,
 };
 
 use crate::decision::Decision;
@@ -125,12 +125,12 @@ pub fn make_room(
         Some(_) => Request { share: Share::part(0, 0), stacked: true, ..request },
         None => request,
     };
-    let effort = Effort::on(occupancy.fabric());
-    let effort = Effort { budgets, questions: questions.unwrap_or(effort.questions), ..effort };
+    let effort = RoomEffort::on(occupancy.fabric());
+    let effort = RoomEffort { budgets, questions: questions.unwrap_or(effort.questions), ..effort };
     let fabric = Arc::clone(occupancy.fabric());
     let found = raised.asking(py, move || {
         let movable: BTreeSet<u64> = movable.into_iter().collect();
-        let present: Vec<Present<'_>> = jobs
+        let present: Vec<PresentJob<'_>> = jobs
             .iter()
             .zip(kinds)
             .map(|((request, placement), (cost, group))| {
@@ -141,7 +141,7 @@ pub fn make_room(
                 };
                 let of = |of: &BTreeMap<u64, u32>| of.get(&request.id).copied();
                 let (rank, uses) = (of(&ranks).unwrap_or(0), of(&uses).unwrap_or(1));
-                Present { request, placement, disruption, group, uses, rank }
+                PresentJob { request, placement, disruption, group, uses, rank }
             })
             .collect();
         let occupancy = &mut occupancy;
@@ -172,7 +172,7 @@ pub fn make_room(
 }
 
 /// What another system counts, on the nodes of the machine and for these jobs.
-fn counts_of(state: &State, counted: Counted, ids: &[u64]) -> PyResult<Counts> {
+fn counts_of(state: &State, counted: Counted, ids: &[u64]) -> PyResult<CountedAmounts> {
     let (takes, free, most, mut left) = counted;
     let nodes = state.occupancy.fabric().nodes() as usize;
     if most.len() != nodes || free.len() != nodes.saturating_mul(takes.len()) {
@@ -190,9 +190,9 @@ fn counts_of(state: &State, counted: Counted, ids: &[u64]) -> PyResult<Counts> {
         if amounts.len() != nodes.len() * takes.len() || amounts.iter().any(|&left| left < 0) {
             return Err(bad_input(format!("job {id}: counted: not {} amounts", takes.len())));
         }
-        lefts.push(Left { nodes, amounts });
+        lefts.push(FreedAmounts { nodes, amounts });
     }
-    Ok(Counts { takes, free, most, left: lefts })
+    Ok(CountedAmounts { takes, free, most, left: lefts })
 }
 
 /// Lets those that run hold a share of their nodes, and their cables.

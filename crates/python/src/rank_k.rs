@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use topolane_fabric::{Fabric, NodeSet};
-use topolane_placement::rank_k::{self as engine, CoresPerNode, RankKRequest, Setting};
+use topolane_placement::rank_k::{self as engine, CoresPerNode, PredictionSetting, RankKRequest};
 use topolane_placement::{Occupancy, Policy, Request};
 use topolane_traffic::{MODELS, PhaseKind, contention, pattern};
 
@@ -178,7 +178,8 @@ impl RankKArguments<'_> {
                 model.enter(job as u64, flows);
             }
             let wanted = RankKRequest { request: &request, profile: &profile, shared };
-            let setting = Setting { occupancy: &occupancy, policy: &*policy, routing: &*routing };
+            let setting =
+                PredictionSetting { occupancy: &occupancy, policy: &*policy, routing: &*routing };
             Ok(engine::rank_k(wanted, setting, &mut *model, cores_per_node))
         })?;
         let ranks = ranks.map_err(input_error)?;

@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use topolane_fabric::resources::check_resource;
 use topolane_fabric::{Fabric, NodeSet};
 use topolane_placement::{
-    Amounts, GpuPart, Holder, Lack, Move, NotWithin, Occupancy, Placement, Refusal, Request, Room,
-    RoomQuestion, Running, Share, Within, moves,
+    Amounts, GpuPart, Holder, Lack, MemberMove, NotWithin, Occupancy, Placement, Refusal, Request,
+    Room, RoomQuestion, RunningGroup, Share, Within, moves,
 };
 
 use crate::answering::answering;
@@ -209,9 +209,9 @@ impl State {
         let occupancy = Arc::clone(&self.occupancy);
         let found = answering(py, move || {
             let (members, fixed, slots) = (&members, &fixed, &slots);
-            moves(Running { members, fixed, slots, stacked, isolates }, &occupancy, price)
+            moves(RunningGroup { members, fixed, slots, stacked, isolates }, &occupancy, price)
         })?;
-        let row = |step: Move| (step.member, step.from, step.to, step.before, step.after);
+        let row = |step: MemberMove| (step.member, step.from, step.to, step.before, step.after);
         Ok(found.into_iter().map(row).collect())
     }
 

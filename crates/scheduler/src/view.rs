@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use topolane_placement::{
-    Disruption, Effort, Occupancy, Placement, Policy, Present, Refusal, Request, Share, make_room,
+    Disruption, Occupancy, Placement, Policy, PresentJob, Refusal, Request, RoomEffort, Share,
+    make_room,
 };
 
 use crate::defrag::{Defrag, Moved};
@@ -207,14 +208,14 @@ impl<'a> View<'a> {
                 && size(&job.request.share, job.placement.nodes().len() as u32) < wanted
                 && !self.moved.iter().any(|moved| moved.id == job.id)
         };
-        let present: Vec<Present<'_>> = jobs
+        let present: Vec<PresentJob<'_>> = jobs
             .iter()
             .filter(may_move)
             .map(|job| {
                 let nodes = job.placement.nodes().len() as f64;
                 let cost = A_MOVE + nodes * defrag.seconds(fabric, &job.placement);
                 let disruption = Disruption::Move(cost);
-                Present {
+                PresentJob {
                     request: &job.request,
                     placement: &job.placement,
                     disruption,
@@ -224,7 +225,8 @@ impl<'a> View<'a> {
                 }
             })
             .collect();
-        let effort = Effort { budgets: vec![defrag.allowed()], questions: QUESTIONS, states: 0 };
+        let effort =
+            RoomEffort { budgets: vec![defrag.allowed()], questions: QUESTIONS, states: 0 };
         let Ok(plan) = make_room(self.policy, request, self.occupancy, &present, &effort) else {
             return false;
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use topolane_fabric::{Fabric, InputError, NodeIndex, NodeKind};
 use topolane_placement::rank_k::{
-    CoresPerNode, Misfit, Profile, Rank, RankKRequest, Setting, best, rank_k,
+    CoresPerNode, Misfit, PredictionSetting, Profile, Rank, RankKRequest, best, rank_k,
 };
 use topolane_placement::{Occupancy, Placement, Policy, Request};
 use topolane_traffic::Contention;
@@ -114,7 +114,7 @@ impl<'a> Widths<'a> {
             let routing = &*self.network.routing;
             let ranks = rank_k(
                 wanted,
-                Setting { occupancy, policy: &**policy, routing },
+                PredictionSetting { occupancy, policy: &**policy, routing },
                 contention,
                 self.cores,
             );
@@ -142,7 +142,8 @@ impl<'a> Widths<'a> {
         }
         let wanted = RankKRequest { request, profile, shared: false };
         let routing = &*self.network.routing;
-        let setting = Setting { occupancy: occupancy.empty(), policy: &**policy, routing };
+        let setting =
+            PredictionSetting { occupancy: occupancy.empty(), policy: &**policy, routing };
         let ranks = rank_k(wanted, setting, &mut *self.idle, CoresPerNode::Fixed(key.2));
         let seconds =
             |rank: &Rank| rank.outcome.as_ref().ok().map(|(_, predicted)| predicted.total());

@@ -49,7 +49,7 @@ pub fn lend<'a>(
 }
 
 fn lend_to(id: u64, placement: &Placement, occupancy: &Occupancy, free: &mut UplinkSlots) -> Lent {
-    let owner = Owner::of(placement, occupancy);
+    let owner = LinkOwner::of(placement, occupancy);
     let mut planes = owner.planes(free);
     planes.truncate(owner.wanting as usize);
     let mut links = Vec::new();
@@ -89,7 +89,7 @@ fn lend_to(id: u64, placement: &Placement, occupancy: &Occupancy, free: &mut Upl
 
 /// What a job owns, as far as it decides which further links the job could use.
 #[derive(Default)]
-struct Owner {
+struct LinkOwner {
     /// Leaves that own all planes of the job.
     leaves: Vec<GroupIndex>,
     /// Leaves of the remainder: they own only some of the planes.
@@ -114,7 +114,7 @@ struct Owner {
     parallel: u32,
 }
 
-impl Owner {
+impl LinkOwner {
     fn of(placement: &Placement, occupancy: &Occupancy) -> Self {
         let fabric = occupancy.fabric();
         let mut nodes: BTreeMap<GroupIndex, u32> = BTreeMap::new();
@@ -136,7 +136,7 @@ impl Owner {
             }
         }
         let need = Need::new(fabric, placement.nodes().len() as u32, 1.0);
-        let mut owner = Owner { parallel: 1, core_by_leaves: true, ..Owner::default() };
+        let mut owner = LinkOwner { parallel: 1, core_by_leaves: true, ..LinkOwner::default() };
         owner.slots = slots.values().copied().max().unwrap_or(0);
         owner.core = core.values().copied().max().unwrap_or(0);
         owner.pods = core.keys().map(|&(pod, _)| pod).collect();

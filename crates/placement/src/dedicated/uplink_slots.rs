@@ -17,7 +17,7 @@ pub(crate) const MOST_UPLINKS: u32 = u64::BITS;
 /// of them, and it consists of one cable in each. docs/explanation/dedicated-links.md says what that costs.
 #[derive(Debug)]
 pub(crate) struct UplinkSlots {
-    plan: Arc<Plan>,
+    plan: Arc<UplinkLayout>,
     /// All cables that jobs own.
     taken: NodeSet,
     /// The number of cables that jobs own.
@@ -36,10 +36,10 @@ pub(crate) struct UplinkSlots {
 
 /// The part that never changes.
 #[derive(Debug)]
-struct Plan {
+struct UplinkLayout {
     /// By level from 1: for each group, the number of switches in the groups before it.
     first_switch: Vec<Vec<u32>>,
-    switches: Vec<Switch>,
+    switches: Vec<SlotSwitch>,
     /// The switch below each cable; `None` for the cable of a node.
     of_cable: Vec<Option<u32>>,
     /// Cables that the machine does not have.
@@ -47,7 +47,7 @@ struct Plan {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Switch {
+struct SlotSwitch {
     first: CableId,
     parents: u32,
     /// Parallel cables to each parent.
@@ -98,9 +98,9 @@ impl Clone for UplinkSlots {
     }
 }
 
-impl Plan {
+impl UplinkLayout {
     fn of(fabric: &Fabric) -> Self {
-        let mut plan = Plan {
+        let mut plan = UplinkLayout {
             first_switch: vec![Vec::new()],
             switches: Vec::new(),
             of_cable: vec![None; fabric.links() as usize],
@@ -130,7 +130,13 @@ impl Plan {
             let rails = Rails { first: first_switch + switch % apart, count, apart };
             let first = uplinks.start + switch * ports;
             let parents = ports / cabling.cables.max(1);
-            self.switches.push(Switch { first, parents, cables: cabling.cables, has_slots, rails });
+            self.switches.push(SlotSwitch {
+                first,
+                parents,
+                cables: cabling.cables,
+                has_slots,
+                rails,
+            });
             for port in 0..ports {
                 self.of_cable[(first + port) as usize] = Some(number);
             }
@@ -144,7 +150,7 @@ impl Plan {
 
 impl UplinkSlots {
     pub fn new(fabric: &Fabric) -> Self {
-        let plan = Arc::new(Plan::of(fabric));
+        let plan = Arc::new(UplinkLayout::of(fabric));
         let switches = plan.switches.len();
         let has_rails = plan.switches.iter().any(|switch| switch.rails.count > 1);
         let mut slots = UplinkSlots {
@@ -196,7 +202,7 @@ impl UplinkSlots {
     }
 
     fn cables_of_one(&self, switch: u32, slots: u64, cables: &mut Vec<CableId>) {
-        let Switch { first, cables: parallel, .. } = self.plan.switches[switch as usize];
+        let SlotSwitch { first, cables: parallel, .. } = self.plan.switches[switch as usize];
         let mut left = slots;
         if parallel == 1 {
             // Without parallel cables, each slot is exactly one cable.
@@ -243,7 +249,7 @@ impl UplinkSlots {
                 left = &left[1..];
                 continue;
             };
-            let Switch { first, parents, cables: parallel, .. } =
+            let SlotSwitch { first, parents, cables: parallel, .. } =
                 self.plan.switches[number as usize];
             let end = first + parents * parallel;
             let first = cable - (cable - first) % MOST_UPLINKS;
@@ -321,7 +327,7 @@ impl UplinkSlots {
 
     /// Recounts the slots of a switch to the parents that the given ports lead to.
     fn count(&mut self, switch: u32, ports: u64) {
-        let Switch { first, parents, cables, has_slots, rails } =
+        let SlotSwitch { first, parents, cables, has_slots, rails } =
             self.plan.switches[switch as usize];
         if !has_slots {
             return;

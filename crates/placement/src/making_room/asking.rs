@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::counts::Counts;
+use super::counts::CountedAmounts;
 use super::cover::Cover;
 use super::jobs::Jobs;
 use super::plan::{RoomPlan, Touchable};
@@ -19,7 +19,7 @@ use crate::what_if::WhatIf;
 use crate::within::place_within;
 
 /// Where the request goes, and the jobs that move.
-pub(super) struct Places {
+pub(super) struct RoomPlaces {
     request: Arc<Placement>,
     moved: Vec<(u64, Arc<Placement>)>,
 }
@@ -31,7 +31,7 @@ pub(super) struct Asking<'a> {
     occupancy: &'a mut Occupancy,
     jobs: &'a [Touchable<'a>],
     cover: &'a Cover<'a>,
-    counts: Option<&'a Counts>,
+    counts: Option<&'a CountedAmounts>,
     /// Whether the request fits without some jobs.
     fits: FxHashMap<Jobs, bool>,
     /// Whether those of them that move fit afterwards.
@@ -47,7 +47,7 @@ impl<'a> Asking<'a> {
         occupancy: &'a mut Occupancy,
         jobs: &'a [Touchable<'a>],
         cover: &'a Cover<'a>,
-        counts: Option<&'a Counts>,
+        counts: Option<&'a CountedAmounts>,
         most: u32,
     ) -> Self {
         let (fits, works) = (FxHashMap::default(), FxHashMap::default());
@@ -107,7 +107,7 @@ impl<'a> Asking<'a> {
     }
 
     /// Where the policy would place the request without these jobs, and then those of them that move, however much was asked.
-    pub fn place(&mut self, gone: &Jobs) -> Option<Places> {
+    pub fn place(&mut self, gone: &Jobs) -> Option<RoomPlaces> {
         let (policy, jobs) = (self.policy, self.jobs);
         let request = self.request(gone);
         let moving = gone.iter().map(|job| &jobs[job]).filter(|job| job.moves);
@@ -131,10 +131,10 @@ impl<'a> Asking<'a> {
         self.works.insert(gone.clone(), moved.is_some());
         let mut moved = moved?;
         moved.sort_by_key(|&(id, _)| id);
-        Some(Places { request: placed?, moved })
+        Some(RoomPlaces { request: placed?, moved })
     }
 
-    pub fn plan(&self, gone: &Jobs, least: f64, places: Places) -> RoomPlan {
+    pub fn plan(&self, gone: &Jobs, least: f64, places: RoomPlaces) -> RoomPlan {
         let requeued = gone.iter().map(|job| &self.jobs[job]).filter(|job| !job.moves);
         RoomPlan {
             requeued: requeued.map(|job| job.request.id).collect(),

@@ -6,7 +6,7 @@ use topolane_fabric::NodeIndex;
 
 /// Amounts by node that another system keeps count of, from which slots follow.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Counts {
+pub struct CountedAmounts {
     /// What a slot takes of each kind of amount. Kinds of which it takes nothing do not count.
     pub takes: Vec<i64>,
     /// What is free of each kind, node after node; below 0 where more is held than there is.
@@ -14,19 +14,19 @@ pub struct Counts {
     /// The most slots of each node, whatever leaves it. Nodes beyond have none.
     pub most: Vec<u32>,
     /// What each job leaves, in the order of the jobs that are given.
-    pub left: Vec<Left>,
+    pub left: Vec<FreedAmounts>,
 }
 
 /// What a job leaves once it is gone.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Left {
+pub struct FreedAmounts {
     /// The nodes.
     pub nodes: Vec<NodeIndex>,
     /// The amount of each kind, node after node.
     pub amounts: Vec<i64>,
 }
 
-impl Left {
+impl FreedAmounts {
     /// Each node with the amounts that the job leaves there.
     pub(super) fn rows(&self, kinds: usize) -> impl Iterator<Item = (NodeIndex, &[i64])> {
         self.nodes.iter().copied().zip(self.amounts.chunks_exact(kinds.max(1)))
@@ -42,7 +42,7 @@ pub(super) struct Short {
     pub by: i128,
 }
 
-impl Counts {
+impl CountedAmounts {
     /// The slots of every node without some of the jobs.
     pub fn slots(&self, gone: impl IntoIterator<Item = usize>) -> Arc<[u32]> {
         let kinds = self.takes.len();

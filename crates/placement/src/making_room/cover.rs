@@ -5,7 +5,7 @@
 
 use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
 
-use super::counts::Counts;
+use super::counts::CountedAmounts;
 use super::jobs::Jobs;
 use super::knapsack::{Item, Relaxed, by_ratio, cheapest, relaxed, relaxed_parts};
 use super::plan::Touchable;
@@ -25,22 +25,22 @@ pub(super) struct Cover<'a> {
     jobs: &'a [Touchable<'a>],
     budgets: &'a [u32],
     /// The whole machine.
-    all: Place,
+    all: CoverPlace,
     /// What must be free on it.
     wanted: u32,
     /// Where parts of the request must lie; empty if the rule does not say. If there are several parts, a job counts in each home with a
     /// part of its cost: see [`split_costs`].
-    homes: Vec<Place>,
+    homes: Vec<CoverPlace>,
     /// What a home must have free for a part.
     part: u32,
     /// How many parts must lie in homes.
     parts: u32,
-    slots: Slots,
+    slots: NodeSlots,
 }
 
 /// A set of nodes.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct CoverPlace {
     /// What is free there now.
     has: u32,
     /// What jobs would free, in the order of [`by_ratio`].
@@ -72,18 +72,18 @@ impl<'a> Cover<'a> {
         jobs: &'a [Touchable<'a>],
         budgets: &'a [u32],
         homes: Option<Homes>,
-        counts: Option<&Counts>,
+        counts: Option<&CountedAmounts>,
     ) -> Self {
         let slots = match counts {
-            None => Slots::of(request, occupancy, jobs),
-            Some(counts) => Slots::counted(request, occupancy, jobs, counts),
+            None => NodeSlots::of(request, occupancy, jobs),
+            Some(counts) => NodeSlots::counted(request, occupancy, jobs, counts),
         };
         let parts = homes.as_ref().map_or(0, |homes| request.nodes / homes.part.max(1));
         let (part, homes) = match homes.filter(|_| parts > 0) {
             None => (0, Vec::new()),
             Some(Homes { part, sets }) => {
                 let place = |set: &Vec<NodeIndex>| slots.place(set.iter().copied(), jobs);
-                let mut homes: Vec<Place> = sets.iter().map(place).collect();
+                let mut homes: Vec<CoverPlace> = sets.iter().map(place).collect();
                 if parts > 1 {
                     split_costs(&mut homes, jobs.len());
                 }
@@ -107,7 +107,7 @@ impl<'a> Cover<'a> {
     }
 
     /// If the rule does not say where the request must lie, groups in which all of it might lie.
-    fn groups(&self, request: &Request, fabric: &Fabric) -> Vec<Place> {
+    fn groups(&self, request: &Request, fabric: &Fabric) -> Vec<CoverPlace> {
         let mut groups = Vec::new();
         for level in 1..fabric.depth() {
             let large =
@@ -130,7 +130,7 @@ impl<'a> Cover<'a> {
     /// What room costs at least if jobs that are `gone` are paid for and those that are `kept` stay, and a job that is worth
     /// deciding about; none if enough is free.
     pub fn needs(&self, gone: &Jobs, kept: &Jobs) -> Relaxed {
-        let place = |place: &Place, wanted: u32| {
+        let place = |place: &CoverPlace, wanted: u32| {
             let need = wanted.saturating_sub(place.free_without(gone));
             relaxed(&place.items, need, |job| !gone.contains(job) && !kept.contains(job))
         };
@@ -188,8 +188,8 @@ impl<'a> Cover<'a> {
 
     /// The cheapest cover of `wanted` slots in one of the places. If no more are asked for, only places that may be the cheapest are
     /// looked at.
-    fn covers(&self, places: &[Place], wanted: u32, asked: usize) -> Start {
-        let mut order: Vec<(f64, &Place)> = Vec::with_capacity(places.len());
+    fn covers(&self, places: &[CoverPlace], wanted: u32, asked: usize) -> Start {
+        let mut order: Vec<(f64, &CoverPlace)> = Vec::with_capacity(places.len());
         for place in places {
             let need = wanted.saturating_sub(place.has);
             order.push((relaxed(&place.items, need, |_| true).cost, place));
@@ -211,7 +211,7 @@ impl<'a> Cover<'a> {
     }
 
     /// The least cost of `wanted` slots in a place, and jobs that free them. If the problem is large, these jobs may cost more.
-    fn cheapest(&self, place: &Place, wanted: u32) -> (f64, Option<Jobs>) {
+    fn cheapest(&self, place: &CoverPlace, wanted: u32) -> (f64, Option<Jobs>) {
         let need = wanted.saturating_sub(place.has);
         match cheapest(&place.items, need, self.budgets, self.jobs.len()) {
             Some((cost, _)) if cost.is_infinite() => (cost, None),
@@ -287,7 +287,7 @@ fn is_more(one: &Relaxed, other: &Relaxed) -> bool {
 
 /// Gives each job that frees slots in several homes in each of them the part of its cost that is its part of the slots. Jobs then cost
 /// no more than the homes together in which they free slots.
-fn split_costs(homes: &mut [Place], jobs: usize) {
+fn split_costs(homes: &mut [CoverPlace], jobs: usize) {
     let mut freed = vec![0u64; jobs];
     for item in homes.iter().flat_map(|home| &home.items) {
         freed[item.job] += u64::from(item.gain);
@@ -301,7 +301,7 @@ fn split_costs(homes: &mut [Place], jobs: usize) {
 }
 
 /// Adds jobs, those with the least cost for what they free first, until `wanted` slots are free in a place.
-fn fill(place: &Place, wanted: u32, gone: &mut Jobs) {
+fn fill(place: &CoverPlace, wanted: u32, gone: &mut Jobs) {
     let mut need = wanted.saturating_sub(place.free_without(gone));
     for item in &place.items {
         if need == 0 {
@@ -314,10 +314,15 @@ fn fill(place: &Place, wanted: u32, gone: &mut Jobs) {
     }
 }
 
-impl Place {
+impl CoverPlace {
     /// Jobs that move need as many nodes elsewhere on the machine as they leave, but for spare ones; if the request may lie on any whole
     /// nodes they make no room on the machine as a whole.
-    fn without_moves(mut self, request: &Request, jobs: &[Touchable<'_>], scale: u32) -> Place {
+    fn without_moves(
+        mut self,
+        request: &Request,
+        jobs: &[Touchable<'_>],
+        scale: u32,
+    ) -> CoverPlace {
         let needs_nodes = |job: &Touchable<'_>| job.moves && job.request.share.is_whole();
         if request.share.is_whole() && request.eligible.is_none() {
             for item in &mut self.items {
@@ -346,14 +351,14 @@ impl Place {
 
 /// What a job leaves on a node, as a part of what a slot is short of.
 #[derive(Debug, Clone, Copy)]
-struct Part {
+struct SlotPart {
     left: i128,
     of: i128,
     /// The slots that the node gains at most.
     most: u32,
 }
 
-impl Part {
+impl SlotPart {
     fn is_whole(&self) -> bool {
         self.left % self.of == 0 || self.left >= self.of * i128::from(self.most)
     }
@@ -367,7 +372,7 @@ impl Part {
 
 /// The slots of every node, and the jobs that hold what is missing.
 #[derive(Debug)]
-pub(super) struct Slots {
+pub(super) struct NodeSlots {
     /// Free now.
     free: Vec<u32>,
     /// By node the jobs there, and what each frees if it goes.
@@ -376,7 +381,7 @@ pub(super) struct Slots {
     scale: u32,
 }
 
-impl Slots {
+impl NodeSlots {
     pub fn of(request: &Request, occupancy: &Occupancy, jobs: &[Touchable<'_>]) -> Self {
         let nodes = occupancy.fabric().nodes();
         // By node the jobs on it, and how many slots they hold there.
@@ -420,7 +425,7 @@ impl Slots {
             if gain > 0 { of.collect() } else { Vec::new() }
         });
         let gains = gains.collect();
-        Slots { free, gains, scale }
+        NodeSlots { free, gains, scale }
     }
 
     /// The same where another system counts: what a job leaves of the amount that a node has least of, as a part of what is missing
@@ -429,7 +434,7 @@ impl Slots {
         request: &Request,
         occupancy: &Occupancy,
         jobs: &[Touchable<'_>],
-        counts: &Counts,
+        counts: &CountedAmounts,
     ) -> Self {
         let nodes = occupancy.fabric().nodes();
         let now = counts.slots([]);
@@ -438,7 +443,7 @@ impl Slots {
         let may = |node: NodeIndex| request.eligible.as_ref().is_none_or(|set| set.contains(node));
         let free = occupancy.free_slots(request);
         let free: Vec<u32> = (0..nodes).map(|node| free.count(0, node)).collect();
-        let mut parts: Vec<Vec<(usize, Part)>> = vec![Vec::new(); nodes as usize];
+        let mut parts: Vec<Vec<(usize, SlotPart)>> = vec![Vec::new(); nodes as usize];
         let lefts = jobs.iter().map(|job| counts.left.get(job.place)).enumerate();
         for (job, left) in lefts.filter_map(|(job, left)| Some((job, left?))) {
             for (node, amounts) in left.rows(counts.takes.len()).filter(|&(node, _)| may(node)) {
@@ -450,25 +455,29 @@ impl Slots {
                 // The least that a slot costs of it, over all numbers of slots that may be gained.
                 let all = short.by + (gains - 1) * takes;
                 let part = if short.by * gains <= all {
-                    Part { of: short.by, left, most: gain }
+                    SlotPart { of: short.by, left, most: gain }
                 } else {
-                    Part { of: all, left: left * gains, most: gain }
+                    SlotPart { of: all, left: left * gains, most: gain }
                 };
                 if left > 0 {
                     parts[node as usize].push((job, part));
                 }
             }
         }
-        let is_whole = |(_, part): &(usize, Part)| part.is_whole();
+        let is_whole = |(_, part): &(usize, SlotPart)| part.is_whole();
         let scale = if parts.iter().flatten().all(is_whole) { 1 } else { PARTS_OF_A_NODE };
-        let scaled = |of: Vec<(usize, Part)>| {
+        let scaled = |of: Vec<(usize, SlotPart)>| {
             of.into_iter().map(|(job, part)| (job, part.scaled(scale))).collect()
         };
-        Slots { free, gains: parts.into_iter().map(scaled).collect(), scale }
+        NodeSlots { free, gains: parts.into_iter().map(scaled).collect(), scale }
     }
 
     /// What is free on these nodes, and what jobs would free of them.
-    pub fn place(&self, nodes: impl Iterator<Item = NodeIndex>, jobs: &[Touchable<'_>]) -> Place {
+    pub fn place(
+        &self,
+        nodes: impl Iterator<Item = NodeIndex>,
+        jobs: &[Touchable<'_>],
+    ) -> CoverPlace {
         let mut has = 0u32;
         let mut freed: Vec<(usize, u32)> = Vec::new();
         for node in nodes {
@@ -485,6 +494,6 @@ impl Slots {
         });
         let mut items: Vec<Item> = items.collect();
         by_ratio(&mut items);
-        Place { has, items }
+        CoverPlace { has, items }
     }
 }

@@ -3,13 +3,13 @@
 use super::asking::Asking;
 use super::first::{has_asked_enough, keep};
 use super::jobs::Jobs;
-use super::search::{Found, Search};
+use super::search::{FoundRoom, RoomSearch};
 
 /// The most jobs that count as few.
 const FEW: u32 = 3;
 
 /// How many jobs may be disturbed in all, if these are few.
-pub(super) fn few(search: &Search<'_>) -> Option<u32> {
+pub(super) fn few(search: &RoomSearch<'_>) -> Option<u32> {
     let all_count = search.jobs.iter().all(|job| job.group.is_some());
     let most = search.effort.budgets.iter().copied().fold(0, u32::saturating_add);
     (all_count && most <= FEW).then_some(most)
@@ -20,10 +20,10 @@ pub(super) fn few(search: &Search<'_>) -> Option<u32> {
 /// The dearest job of a set is chosen first. If the request does not fit without that job and all cheaper ones, no set of these makes
 /// room. So the policy is asked about few sets, if more room is never in its way.
 pub(super) fn plans_of_few(
-    search: &Search<'_>,
+    search: &RoomSearch<'_>,
     most: u32,
     asking: &mut Asking<'_>,
-) -> Option<Found> {
+) -> Option<FoundRoom> {
     let mut order: Vec<usize> = (0..search.jobs.len()).collect();
     let cost = |job: usize| search.jobs[job].cost;
     order.sort_by(|&a, &b| cost(a).total_cmp(&cost(b)).then(a.cmp(&b)));
@@ -38,10 +38,10 @@ pub(super) fn plans_of_few(
 }
 
 struct Few<'a> {
-    search: &'a Search<'a>,
+    search: &'a RoomSearch<'a>,
     /// The jobs by cost.
     order: Vec<usize>,
-    best: Option<Found>,
+    best: Option<FoundRoom>,
 }
 
 impl Few<'_> {

@@ -3,7 +3,7 @@
 use super::asking::Asking;
 use super::cover::{Base, Start};
 use super::jobs::Jobs;
-use super::search::{Found, Search, is_best};
+use super::search::{FoundRoom, RoomSearch, is_best};
 use crate::placement::Placement;
 
 /// The best of the first plans; none if none is found.
@@ -11,11 +11,11 @@ use crate::placement::Placement;
 /// The sets of the cover come first: what the policy accepts of them is mostly best. If it wants more than slots, jobs are added to
 /// each of them in some order until it places the request, and then removed again one after another, the dearest first.
 pub(super) fn first_plans(
-    search: &Search<'_>,
+    search: &RoomSearch<'_>,
     start: &Start,
     asking: &mut Asking<'_>,
-) -> Option<Found> {
-    let mut best: Option<Found> = None;
+) -> Option<FoundRoom> {
+    let mut best: Option<FoundRoom> = None;
     let keeps = |base: &&Base| search.keeps_to_budgets(&base.gone);
     for base in start.bases.iter().filter(keeps) {
         if asking.works(&base.gone) == Some(true) {
@@ -54,22 +54,22 @@ pub(super) fn first_plans(
 
 /// The plan of a base to which jobs are added in some order.
 fn added(
-    search: &Search<'_>,
+    search: &RoomSearch<'_>,
     base: &Base,
     order: &[usize],
     asking: &mut Asking<'_>,
-) -> Option<Found> {
+) -> Option<FoundRoom> {
     let found = grown(base, order, asking)?;
     Some(search.found(shrunk(search, found, asking)?))
 }
 
 /// Half of the questions are for the search that proves.
-pub(super) fn has_asked_enough(search: &Search<'_>, asking: &Asking<'_>) -> bool {
+pub(super) fn has_asked_enough(search: &RoomSearch<'_>, asking: &Asking<'_>) -> bool {
     asking.questions() > search.effort.questions / 2
 }
 
 /// A cheaper plan that keeps a job which the plan requeues, the dearest of them if possible, and requeues others instead.
-fn varied(search: &Search<'_>, plan: &Found, asking: &mut Asking<'_>) -> Option<Found> {
+fn varied(search: &RoomSearch<'_>, plan: &FoundRoom, asking: &mut Asking<'_>) -> Option<FoundRoom> {
     let mut dearest: Vec<usize> = plan.gone.iter().collect();
     dearest.sort_by(|&a, &b| search.jobs[b].cost.total_cmp(&search.jobs[a].cost).then(a.cmp(&b)));
     for job in dearest {
@@ -91,7 +91,7 @@ fn varied(search: &Search<'_>, plan: &Found, asking: &mut Asking<'_>) -> Option<
 }
 
 /// All jobs, those with the least cost for their nodes first.
-fn by_nodes(search: &Search<'_>) -> Vec<usize> {
+fn by_nodes(search: &RoomSearch<'_>) -> Vec<usize> {
     let cost = |job: &usize| {
         let job = &search.jobs[*job];
         job.cost / job.placement.held().count().max(1) as f64
@@ -102,7 +102,7 @@ fn by_nodes(search: &Search<'_>) -> Vec<usize> {
 }
 
 /// Keeps the cheaper one.
-pub(super) fn keep(best: &mut Option<Found>, found: Found) {
+pub(super) fn keep(best: &mut Option<FoundRoom>, found: FoundRoom) {
     if best.as_ref().is_none_or(|best| found.cost < best.cost) {
         *best = Some(found);
     }
@@ -110,7 +110,7 @@ pub(super) fn keep(best: &mut Option<Found>, found: Found) {
 
 /// Orders in which jobs of the place of a base may be added: by cost for the slots there, by cost alone, and by cost for the links that
 /// they may use. None uses up more of a budget than there is.
-fn orders(search: &Search<'_>, base: &Base) -> [Vec<usize>; 3] {
+fn orders(search: &RoomSearch<'_>, base: &Base) -> [Vec<usize>; 3] {
     let sorted = |cost: &dyn Fn(usize) -> f64| {
         let mut order = base.inside.clone();
         order.sort_by(|&a, &b| cost(a).total_cmp(&cost(b)).then(a.cmp(&b)));
@@ -163,7 +163,7 @@ fn grown(base: &Base, order: &[usize], asking: &mut Asking<'_>) -> Option<Jobs> 
 }
 
 /// The same without the jobs that the policy does not need to be gone; none if those that move then do not fit.
-fn shrunk(search: &Search<'_>, mut gone: Jobs, asking: &mut Asking<'_>) -> Option<Jobs> {
+fn shrunk(search: &RoomSearch<'_>, mut gone: Jobs, asking: &mut Asking<'_>) -> Option<Jobs> {
     if let Some(needed) = needed(search, &gone, asking)
         && asking.fits(&needed) == Some(true)
     {
@@ -184,7 +184,7 @@ fn shrunk(search: &Search<'_>, mut gone: Jobs, asking: &mut Asking<'_>) -> Optio
 }
 
 /// The jobs of a set that hold nodes or links of the place that the policy then finds.
-fn needed(search: &Search<'_>, gone: &Jobs, asking: &mut Asking<'_>) -> Option<Jobs> {
+fn needed(search: &RoomSearch<'_>, gone: &Jobs, asking: &mut Asking<'_>) -> Option<Jobs> {
     let placement = asking.place_request(gone)?;
     let mut nodes: Vec<u32> = placement.held().collect();
     nodes.sort_unstable();

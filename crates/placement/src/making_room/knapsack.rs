@@ -86,7 +86,7 @@ pub(super) fn cheapest(
 ) -> Option<(f64, Jobs)> {
     let width = need as usize + 1;
     let classes = classes(items, budgets);
-    let rows = |class: &Class<'_>| class.most.map_or(1, |most| most as usize);
+    let rows = |class: &ItemClass<'_>| class.most.map_or(1, |most| most as usize);
     let steps = classes.iter().map(|class| (class.items.len() * rows(class) * width) as u64);
     if steps.sum::<u64>() > STEPS {
         return None;
@@ -122,16 +122,16 @@ pub(super) fn cheapest(
 }
 
 /// Items of one group, or all of those whose number does not matter.
-struct Class<'a> {
+struct ItemClass<'a> {
     items: Vec<&'a Item>,
     /// How much they may use up together, at least 1, if that matters.
     most: Option<u32>,
 }
 
-fn classes<'a>(items: &'a [Item], budgets: &[u32]) -> Vec<Class<'a>> {
-    let mut free = Class { items: Vec::new(), most: None };
-    let mut bound: Vec<Class<'a>> =
-        budgets.iter().map(|&most| Class { items: Vec::new(), most: Some(most) }).collect();
+fn classes<'a>(items: &'a [Item], budgets: &[u32]) -> Vec<ItemClass<'a>> {
+    let mut free = ItemClass { items: Vec::new(), most: None };
+    let mut bound: Vec<ItemClass<'a>> =
+        budgets.iter().map(|&most| ItemClass { items: Vec::new(), most: Some(most) }).collect();
     for item in items {
         match item.group {
             Some(group) => bound[group].items.push(item),
@@ -152,7 +152,7 @@ fn classes<'a>(items: &'a [Item], budgets: &[u32]) -> Vec<Class<'a>> {
     bound
 }
 
-impl Class<'_> {
+impl ItemClass<'_> {
     /// Takes items where that is cheaper. `best` is the least cost by what is freed. Answers what was taken: by item, what may
     /// be used up less 1, and what was to be freed.
     fn take(&self, best: &mut Vec<f64>) -> Vec<bool> {

@@ -19,14 +19,14 @@ mod tree;
 use std::sync::Arc;
 
 use self::asking::{Asking, is_asked_itself};
-pub use self::counts::{Counts, Left};
+pub use self::counts::{CountedAmounts, FreedAmounts};
 use self::cover::{Cover, Start};
 use self::few::{few, plans_of_few};
 use self::first::first_plans;
 use self::jobs::Jobs;
 use self::plan::touchable;
-pub use self::plan::{Disruption, Effort, NoRoom, Present, RoomPlan};
-use self::search::{Found, Search, is_best};
+pub use self::plan::{Disruption, NoRoom, PresentJob, RoomEffort, RoomPlan};
+use self::search::{FoundRoom, RoomSearch, is_best};
 use self::tree::improve;
 use crate::homes::Homes;
 use crate::level::Within;
@@ -43,13 +43,13 @@ use crate::request::Request;
 /// answer depends on the arguments alone, and not on the order of `present`.
 ///
 /// # Errors
-/// That there is no plan, or that none was found with [`Effort::questions`].
+/// That there is no plan, or that none was found with [`RoomEffort::questions`].
 pub fn make_room(
     policy: &dyn Policy,
     request: &Request,
     occupancy: &mut Occupancy,
-    present: &[Present<'_>],
-    effort: &Effort,
+    present: &[PresentJob<'_>],
+    effort: &RoomEffort,
 ) -> Result<RoomPlan, NoRoom> {
     by_rank(policy, request, occupancy, present, None, effort)
 }
@@ -62,9 +62,9 @@ pub fn make_counted_room(
     policy: &dyn Policy,
     request: &Request,
     occupancy: &mut Occupancy,
-    present: &[Present<'_>],
-    counts: &Counts,
-    effort: &Effort,
+    present: &[PresentJob<'_>],
+    counts: &CountedAmounts,
+    effort: &RoomEffort,
 ) -> Result<RoomPlan, NoRoom> {
     let slots = Some(counts.slots([]));
     let room = Some(counts.most.as_slice().into());
@@ -77,9 +77,9 @@ fn by_rank(
     policy: &dyn Policy,
     request: &Request,
     occupancy: &mut Occupancy,
-    present: &[Present<'_>],
-    counts: Option<&Counts>,
-    effort: &Effort,
+    present: &[PresentJob<'_>],
+    counts: Option<&CountedAmounts>,
+    effort: &RoomEffort,
 ) -> Result<RoomPlan, NoRoom> {
     let mut ranks: Vec<u32> = present.iter().map(|job| job.rank).collect();
     ranks.sort_unstable();
@@ -102,10 +102,10 @@ fn up_to_rank(
     policy: &dyn Policy,
     request: &Request,
     occupancy: &mut Occupancy,
-    present: &[Present<'_>],
+    present: &[PresentJob<'_>],
     rank: u32,
-    counts: Option<&Counts>,
-    effort: &Effort,
+    counts: Option<&CountedAmounts>,
+    effort: &RoomEffort,
 ) -> Result<RoomPlan, NoRoom> {
     let jobs = touchable(present, &effort.budgets, rank);
     let homes = homes(policy, request, occupancy);
@@ -117,7 +117,7 @@ fn up_to_rank(
     if let Some(places) = asking.place(&none) {
         return Ok(asking.plan(&none, 0.0, places));
     }
-    let search = Search {
+    let search = RoomSearch {
         jobs: &jobs,
         cover: &cover,
         effort,
@@ -154,7 +154,12 @@ fn up_to_rank(
 }
 
 /// A plan without jobs that need not go: those that cost nothing and, if the plan may not be the cheapest, any.
-fn spared(search: &Search<'_>, best: Found, least: f64, asking: &mut Asking<'_>) -> Found {
+fn spared(
+    search: &RoomSearch<'_>,
+    best: FoundRoom,
+    least: f64,
+    asking: &mut Asking<'_>,
+) -> FoundRoom {
     let is_proven = is_best(Some(&best), least);
     let mut order: Vec<usize> = best.gone.iter().collect();
     order.retain(|&job| !is_proven || search.jobs[job].cost == 0.0);

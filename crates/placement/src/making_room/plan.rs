@@ -22,14 +22,14 @@ pub enum Disruption {
 
 /// A job that runs.
 #[derive(Debug, Clone, Copy)]
-pub struct Present<'a> {
+pub struct PresentJob<'a> {
     /// What it asked for. A job that is moved asks for it again; of a range it keeps the number of nodes that it has.
     pub request: &'a Request,
     /// What it holds.
     pub placement: &'a Arc<Placement>,
     /// What may be done to it.
     pub disruption: Disruption,
-    /// Its place in [`Effort::budgets`]; `None` if any number of its like may be disturbed.
+    /// Its place in [`RoomEffort::budgets`]; `None` if any number of its like may be disturbed.
     pub group: Option<usize>,
     /// How much of that budget it uses up.
     pub uses: u32,
@@ -39,8 +39,8 @@ pub struct Present<'a> {
 
 /// How much may be disturbed, and how long to search.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Effort {
-    /// How much of each group may be disturbed at most, as [`Present::uses`] counts.
+pub struct RoomEffort {
+    /// How much of each group may be disturbed at most, as [`PresentJob::uses`] counts.
     pub budgets: Vec<u32>,
     /// How often the policy is asked at most.
     pub questions: u32,
@@ -48,11 +48,11 @@ pub struct Effort {
     pub states: u32,
 }
 
-impl Effort {
+impl RoomEffort {
     /// No budgets, and a search of about the same time on machines of all sizes: the more nodes, the fewer questions.
     pub fn on(fabric: &Fabric) -> Self {
         let questions = (QUESTIONS_TIMES_NODES / fabric.nodes().max(1)).clamp(400, 10_000);
-        Effort { budgets: Vec::new(), questions, states: 10 * questions }
+        RoomEffort { budgets: Vec::new(), questions, states: 10 * questions }
     }
 }
 
@@ -117,8 +117,8 @@ pub struct Touchable<'a> {
 }
 
 /// The jobs that may go, in the order of their identities: those up to a rank.
-pub fn touchable<'a>(present: &[Present<'a>], budgets: &[u32], rank: u32) -> Vec<Touchable<'a>> {
-    let touchable = |(place, job): (usize, &Present<'a>)| {
+pub fn touchable<'a>(present: &[PresentJob<'a>], budgets: &[u32], rank: u32) -> Vec<Touchable<'a>> {
+    let touchable = |(place, job): (usize, &PresentJob<'a>)| {
         let (cost, moves) = match job.disruption {
             Disruption::Untouchable => return None,
             Disruption::Requeue(cost) => (cost, false),
@@ -127,7 +127,7 @@ pub fn touchable<'a>(present: &[Present<'a>], budgets: &[u32], rank: u32) -> Vec
         let group = job.group.filter(|&group| group < budgets.len() && job.uses > 0);
         let may_go = group.is_none_or(|group| budgets[group] >= job.uses) && job.rank <= rank;
         let is_cost = cost.is_finite() && cost >= 0.0;
-        let Present { request, placement, uses, .. } = *job;
+        let PresentJob { request, placement, uses, .. } = *job;
         let found = Touchable { request, placement, cost, moves, group, uses, place };
         (may_go && is_cost).then_some(found)
     };

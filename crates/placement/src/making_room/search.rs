@@ -2,31 +2,31 @@
 
 use super::cover::Cover;
 use super::jobs::Jobs;
-use super::plan::{Effort, Touchable};
+use super::plan::{RoomEffort, Touchable};
 
 /// Sums of the same costs in another order differ by no more than this part.
 const ROUNDING: f64 = 1e-9;
 
 /// The jobs, the bound and the limits of a search.
-pub struct Search<'a> {
+pub struct RoomSearch<'a> {
     pub jobs: &'a [Touchable<'a>],
     pub cover: &'a Cover<'a>,
-    pub effort: &'a Effort,
+    pub effort: &'a RoomEffort,
     /// Whether what finds a place still finds one when more jobs are gone.
     pub room_helps: bool,
 }
 
 /// Jobs without which the policy places the request.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub struct FoundRoom {
     pub gone: Jobs,
     pub cost: f64,
 }
 
-impl Search<'_> {
-    pub fn found(&self, gone: Jobs) -> Found {
+impl RoomSearch<'_> {
+    pub fn found(&self, gone: Jobs) -> FoundRoom {
         let cost = gone.iter().map(|job| self.jobs[job].cost).sum();
-        Found { gone, cost }
+        FoundRoom { gone, cost }
     }
 
     /// How much of each budget the jobs of a set use up.
@@ -46,6 +46,6 @@ impl Search<'_> {
 }
 
 /// Whether nothing can be better than the best plan, but for rounding.
-pub fn is_best(best: Option<&Found>, least: f64) -> bool {
+pub fn is_best(best: Option<&FoundRoom>, least: f64) -> bool {
     best.is_some_and(|best| best.cost <= least * (1.0 + ROUNDING))
 }

@@ -6,13 +6,13 @@ use std::collections::BinaryHeap;
 use super::asking::Asking;
 use super::first::keep;
 use super::jobs::Jobs;
-use super::search::{Found, Search, is_best};
+use super::search::{FoundRoom, RoomSearch, is_best};
 
 /// Jobs of a cut that are looked for one by one; the others come along.
 const OF_A_CUT: usize = 16;
 
 /// Some jobs are gone, some stay, and about others nothing is decided.
-struct State {
+struct SearchState {
     gone: Jobs,
     kept: Jobs,
     /// What the jobs that are gone cost.
@@ -25,21 +25,21 @@ struct State {
     number: u32,
 }
 
-impl PartialEq for State {
+impl PartialEq for SearchState {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for State {}
+impl Eq for SearchState {}
 
-impl PartialOrd for State {
+impl PartialOrd for SearchState {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for State {
+impl Ord for SearchState {
     /// The greatest is the one to go on with: the least bound, then the one with most paid, then the latest.
     fn cmp(&self, other: &Self) -> Ordering {
         let bounds = other.bound.total_cmp(&self.bound);
@@ -55,15 +55,22 @@ impl Ord for State {
 /// plan. Cuts hold in all states of the search, as in implicit hitting sets (Moreno-Centeno, Karp: The implicit hitting set approach, 2013).
 /// Otherwise, and where the request fits but not the jobs that move, all sets of jobs are gone through in the order of their bounds.
 pub(super) fn improve(
-    search: &Search<'_>,
+    search: &RoomSearch<'_>,
     least: f64,
-    best: &mut Option<Found>,
+    best: &mut Option<FoundRoom>,
     asking: &mut Asking<'_>,
 ) -> f64 {
     let none = Jobs::none(search.jobs.len());
-    let root =
-        State { gone: none.clone(), kept: none, cost: 0.0, bound: least, refused: true, number: 0 };
-    let mut tree = Tree { search, cuts: Vec::new(), states: BinaryHeap::from([root]), number: 0 };
+    let root = SearchState {
+        gone: none.clone(),
+        kept: none,
+        cost: 0.0,
+        bound: least,
+        refused: true,
+        number: 0,
+    };
+    let mut tree =
+        RoomTree { search, cuts: Vec::new(), states: BinaryHeap::from([root]), number: 0 };
     loop {
         let Some(state) = tree.states.pop() else {
             return best.as_ref().map_or(f64::INFINITY, |best| best.cost);
@@ -76,35 +83,35 @@ pub(super) fn improve(
             return bound;
         }
         match tree.step(state, asking) {
-            Some(Step::Plan(found)) => keep(best, found),
-            Some(Step::On) => {}
+            Some(SearchStep::Plan(found)) => keep(best, found),
+            Some(SearchStep::On) => {}
             None => return bound,
         }
     }
 }
 
-struct Tree<'a> {
-    search: &'a Search<'a>,
+struct RoomTree<'a> {
+    search: &'a RoomSearch<'a>,
     /// Of each of these sets one job must go.
     cuts: Vec<Jobs>,
-    states: BinaryHeap<State>,
+    states: BinaryHeap<SearchState>,
     number: u32,
 }
 
-enum Step {
-    Plan(Found),
+enum SearchStep {
+    Plan(FoundRoom),
     On,
 }
 
-impl Tree<'_> {
+impl RoomTree<'_> {
     /// Goes on from a state; `None` if enough was asked.
-    fn step(&mut self, mut state: State, asking: &mut Asking<'_>) -> Option<Step> {
+    fn step(&mut self, mut state: SearchState, asking: &mut Asking<'_>) -> Option<SearchStep> {
         let mut job = None;
         if self.open_cut(&state).is_none() {
             job = self.search.cover.needs(&state.gone, &state.kept).last;
             if job.is_none() {
                 if !state.refused && asking.works(&state.gone)? {
-                    return Some(Step::Plan(self.search.found(state.gone)));
+                    return Some(SearchStep::Plan(self.search.found(state.gone)));
                 }
                 state.refused = true;
                 if self.search.room_helps && !asking.fits(&state.gone)? {
@@ -121,16 +128,16 @@ impl Tree<'_> {
         if let Some(job) = job {
             self.branch(state, job);
         }
-        Some(Step::On)
+        Some(SearchStep::On)
     }
 
     /// Of the cuts of which no job is gone the one with the fewest jobs that may go.
-    fn open_cut(&self, state: &State) -> Option<&Jobs> {
+    fn open_cut(&self, state: &SearchState) -> Option<&Jobs> {
         let open = self.cuts.iter().filter(|cut| !cut.meets(&state.gone));
         open.min_by_key(|cut| cut.iter().filter(|&job| !state.kept.contains(job)).count())
     }
 
-    fn cheapest(&self, state: &State, may: impl Fn(usize) -> bool) -> Option<usize> {
+    fn cheapest(&self, state: &SearchState, may: impl Fn(usize) -> bool) -> Option<usize> {
         let jobs = &self.search.jobs;
         let open =
             |&job: &usize| may(job) && !state.kept.contains(job) && !state.gone.contains(job);
@@ -138,7 +145,7 @@ impl Tree<'_> {
     }
 
     /// With this job gone, and with it kept.
-    fn branch(&mut self, state: State, job: usize) {
+    fn branch(&mut self, state: SearchState, job: usize) {
         let mut kept = state.kept.clone();
         kept.insert(job);
         let mut gone = state.gone.clone();
@@ -169,7 +176,7 @@ impl Tree<'_> {
         let bound = bound.max(cost + more);
         if bound.is_finite() {
             self.number += 1;
-            self.states.push(State { gone, kept, cost, bound, refused, number: self.number });
+            self.states.push(SearchState { gone, kept, cost, bound, refused, number: self.number });
         }
     }
 
@@ -189,7 +196,7 @@ impl Tree<'_> {
 
     /// A cut that a refused state does not meet: as many jobs as possible are gone and the policy still refuses; the others
     /// are the cut. Jobs that stay in this state go first, then the cheap ones, so that those of the cut are dear.
-    fn cut(&mut self, state: &State, asking: &mut Asking<'_>) -> Option<Jobs> {
+    fn cut(&mut self, state: &SearchState, asking: &mut Asking<'_>) -> Option<Jobs> {
         let jobs = self.search.jobs;
         let mut order: Vec<usize> =
             (0..jobs.len()).filter(|&job| !state.gone.contains(job)).collect();

@@ -15,11 +15,11 @@ const MOST_TABLES: usize = 32;
 /// The cached tables. A claim or release only notes its nodes; a table checks them when it is next used, because most
 /// changes are undone or repeated before that.
 #[derive(Debug, Default)]
-pub(super) struct PartSlots(Mutex<Kept>);
+pub(super) struct PartSlots(Mutex<SlotTables>);
 
 #[derive(Debug, Default)]
-struct Kept {
-    tables: Vec<Table>,
+struct SlotTables {
+    tables: Vec<SlotTable>,
     /// Nodes that changed, oldest first.
     changed: Vec<NodeIndex>,
     /// The number of times that this list was cleared.
@@ -29,7 +29,7 @@ struct Kept {
 
 /// The nodes that have a slot for one share.
 #[derive(Debug, Clone)]
-struct Table {
+struct SlotTable {
     amounts: Amounts,
     slots: Arc<SharedSlots>,
     total: u32,
@@ -56,11 +56,11 @@ pub(crate) struct Mark {
 }
 
 impl PartSlots {
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, SlotTables> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn kept_mut(&mut self) -> &mut Kept {
+    fn kept_mut(&mut self) -> &mut SlotTables {
         self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -68,7 +68,7 @@ impl PartSlots {
 impl Clone for PartSlots {
     fn clone(&self) -> Self {
         let kept = self.kept();
-        PartSlots(Mutex::new(Kept {
+        PartSlots(Mutex::new(SlotTables {
             tables: kept.tables.clone(),
             changed: kept.changed.clone(),
             ..*kept
@@ -102,7 +102,7 @@ impl Occupancy {
     /// Drops the changes after a mark, which have been undone, unless a table has already applied them.
     pub(crate) fn forget_changes(&mut self, mark: Mark) {
         let kept = self.part_slots.kept_mut();
-        let is_unseen = |table: &Table| table.seen.is_none_or(|seen| seen <= mark.length);
+        let is_unseen = |table: &SlotTable| table.seen.is_none_or(|seen| seen <= mark.length);
         if kept.begun == mark.begun && kept.tables.iter().all(is_unseen) {
             kept.changed.truncate(mark.length);
         }
@@ -123,11 +123,11 @@ impl Occupancy {
         self.with_table(amounts, |table| Arc::clone(&table.slots))
     }
 
-    fn with_table<T>(&self, amounts: &Amounts, answer: impl FnOnce(&Table) -> T) -> T {
+    fn with_table<T>(&self, amounts: &Amounts, answer: impl FnOnce(&SlotTable) -> T) -> T {
         let mut kept = self.part_slots.kept();
         kept.asked += 1;
         let asked = kept.asked;
-        let Kept { tables, changed, .. } = &mut *kept;
+        let SlotTables { tables, changed, .. } = &mut *kept;
         let known = tables.iter().position(|table| table.amounts == *amounts);
         let index = known.unwrap_or_else(|| {
             let oldest = (0..tables.len()).min_by_key(|&index| tables[index].asked);
@@ -148,10 +148,10 @@ impl Occupancy {
     }
 
     /// Computes the table of a share from all nodes.
-    fn table(&self, amounts: &Amounts) -> Table {
+    fn table(&self, amounts: &Amounts) -> SlotTable {
         let levels = 0..=self.fabric.depth();
         let groups = |level| if level > 0 { self.fabric.groups(level) as usize } else { 0 };
-        let mut table = Table {
+        let mut table = SlotTable {
             amounts: amounts.clone(),
             slots: Arc::new(SharedSlots {
                 nodes: NodeSet::empty(self.fabric.nodes()),
@@ -170,7 +170,7 @@ impl Occupancy {
 
     /// Updates a table for a node that may have changed.
     #[inline]
-    fn follow(&self, table: &mut Table, node: NodeIndex) {
+    fn follow(&self, table: &mut SlotTable, node: NodeIndex) {
         let fits = self.fits_part(node, &table.amounts);
         if fits == table.slots.nodes.contains(node) {
             return;

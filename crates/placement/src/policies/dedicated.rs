@@ -3,8 +3,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::dedicated::search::candidates::Candidates;
 use crate::dedicated::search::cost::{waste, waste_of_plan};
 use crate::dedicated::search::leaf::Weights;
-use crate::dedicated::search::plan::Plan;
-use crate::dedicated::search::{Found, search};
+use crate::dedicated::search::plan::DedicatedPlan;
+use crate::dedicated::search::{SearchResult, search};
 use crate::placing::chosen;
 use crate::policies::DedicatedInLongQueue;
 use crate::{
@@ -53,8 +53,8 @@ impl Dedicated {
         Dedicated { weights, long_queue, tidy, ..Dedicated::default() }
     }
 
-    fn search(&self, candidates: &Candidates<'_>) -> Option<Plan> {
-        let Found { plan, cut_short } = search(candidates);
+    fn search(&self, candidates: &Candidates<'_>) -> Option<DedicatedPlan> {
+        let SearchResult { plan, cut_short } = search(candidates);
         self.searches.fetch_add(1, Ordering::Relaxed);
         self.cut_short.fetch_add(u64::from(cut_short), Ordering::Relaxed);
         plan

@@ -109,7 +109,7 @@ fn may_have_room(request: &Request, free: &FreeSlots<'_>, occupancy: &Occupancy)
         return true;
     }
     let (wanted, top) = (request.nodes, free.fabric().depth());
-    let room = Room { free, occupancy };
+    let room = UnsharedSlots { free, occupancy };
     for level in 1..=top {
         if free.groups_with(level, wanted).any(|group| room.inside(level, group, wanted)) {
             return true;
@@ -120,12 +120,12 @@ fn may_have_room(request: &Request, free: &FreeSlots<'_>, occupancy: &Occupancy)
 }
 
 /// Counts slots for a job that shares no link.
-struct Room<'a> {
+struct UnsharedSlots<'a> {
     free: &'a FreeSlots<'a>,
     occupancy: &'a Occupancy,
 }
 
-impl Room<'_> {
+impl UnsharedSlots<'_> {
     /// Whether a job that stays inside a group finds `wanted` slots.
     fn inside(&self, level: usize, group: GroupIndex, wanted: u32) -> bool {
         level == 1 || {

@@ -40,7 +40,7 @@ impl Policy for Isolated {
         }
         let class = class_of(request, occupancy)?;
         let unshared = free.unshared(request, occupancy);
-        let search = Search { free: &unshared, occupancy, class, wanted: request.nodes };
+        let search = IsolatedSearch { free: &unshared, occupancy, class, wanted: request.nodes };
         let top = free.fabric().depth();
         let home =
             search.least_available(0..free.fabric().sites(), top, |site| search.home(top, site));
@@ -62,7 +62,7 @@ impl Policy for Isolated {
         }
         let class = class_of(request, occupancy)?;
         let unshared = free.unshared(request, occupancy);
-        let search = Search { free: &unshared, occupancy, class, wanted: request.nodes };
+        let search = IsolatedSearch { free: &unshared, occupancy, class, wanted: request.nodes };
         // If a group has enough slots, so have the groups around it, so one loop over the class is enough.
         let has_home = (0..free.fabric().groups(class)).any(|group| search.is_home(group));
         if has_home { Ok(()) } else { Err(free.would_share_links(request)) }
@@ -130,14 +130,14 @@ fn class_of(request: &Request, occupancy: &Occupancy) -> Result<usize, Refusal> 
     class.ok_or_else(|| Refusal::Never { wanted, most: most(top) })
 }
 
-struct Search<'a> {
+struct IsolatedSearch<'a> {
     free: &'a FreeSlots<'a>,
     occupancy: &'a Occupancy,
     class: usize,
     wanted: u32,
 }
 
-impl Search<'_> {
+impl IsolatedSearch<'_> {
     /// Calls `ask` for the groups with enough slots, fewest free slots first. Returns its first answer.
     fn least_available(
         &self,

@@ -1,7 +1,7 @@
 use topolane_fabric::NodeIndex;
 
 use crate::dedicated::equal_parts::{Across, First};
-use crate::dedicated::search::plan::Plan;
+use crate::dedicated::search::plan::DedicatedPlan;
 use crate::{Choice, DedicatesLinks, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
 
 /// Links as a service (`LaaS`), rebuilt from what is published (docs/explanation/isolation-at-full-load.md says what is
@@ -54,7 +54,7 @@ impl Policy for Laas {
 impl DedicatesLinks for Laas {}
 
 /// The nodes on the leaves of a plan that the job does not use, ascending. `nodes` are those that it uses, ascending.
-fn unused(plan: &Plan, nodes: &[NodeIndex], free: &FreeSlots<'_>) -> Vec<NodeIndex> {
+fn unused(plan: &DedicatedPlan, nodes: &[NodeIndex], free: &FreeSlots<'_>) -> Vec<NodeIndex> {
     let mut unused = Vec::new();
     for &(leaf, ..) in &plan.leaves {
         let of_leaf = free.fabric().node_range(1, leaf);

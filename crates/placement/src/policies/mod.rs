@@ -29,7 +29,7 @@ pub use hop_bytes::HopBytes;
 pub use hop_bytes_exact::HopBytesExact;
 pub use isolated::{Isolated, homes};
 pub use jigsaw::Jigsaw;
-pub use kueue_tas::{KueueTas, Profile as KueueProfile};
+pub use kueue_tas::{KueueProfile, KueueTas};
 pub use laas::Laas;
 pub use least_slowdown::LeastSlowdown;
 pub use quiet_neighborhoods::QuietNeighborhoods;

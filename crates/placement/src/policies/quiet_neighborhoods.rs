@@ -30,7 +30,7 @@ impl Policy for QuietNeighborhoods {
     ) -> Result<Choice, Refusal> {
         let free = &free.unshared(request, occupancy);
         let (level, block) = block_for(request, free, occupancy)?;
-        let now = Blocks { free, occupancy };
+        let now = LeafBlocks { free, occupancy };
         let mut nodes = Vec::with_capacity(request.nodes as usize);
         now.take(level, block, request.nodes, &mut nodes);
         nodes.sort_unstable();
@@ -59,7 +59,7 @@ fn block_for(
     free: &FreeSlots<'_>,
     occupancy: &Occupancy,
 ) -> Result<(usize, Range<GroupIndex>), Refusal> {
-    let now = Blocks { free, occupancy };
+    let now = LeafBlocks { free, occupancy };
     let found = size_for(request, occupancy).and_then(|(level, size)| {
         let usable = |group| now.usable(level - 1, group);
         Some((level, now.first(level, size, request.nodes, usable)?))
@@ -79,7 +79,7 @@ fn size_for(request: &Request, occupancy: &Occupancy) -> Option<(usize, u32)> {
     if level == 1 {
         return Some((1, 1));
     }
-    let at_best = Blocks { free: &free, occupancy: empty };
+    let at_best = LeafBlocks { free: &free, occupancy: empty };
     // On the empty machine no job crosses a group, so all slots are usable.
     let slots = |group| free.count(level - 1, group);
     let holds = |&size: &u32| at_best.first(level, size, request.nodes, slots).is_some();
@@ -87,12 +87,12 @@ fn size_for(request: &Request, occupancy: &Occupancy) -> Option<(usize, u32)> {
 }
 
 /// The blocks of a machine. A block of level L is a range of groups of level L - 1; at level 1 it is a leaf.
-struct Blocks<'a> {
+struct LeafBlocks<'a> {
     free: &'a FreeSlots<'a>,
     occupancy: &'a Occupancy,
 }
 
-impl Blocks<'_> {
+impl LeafBlocks<'_> {
     /// The sizes of the blocks of a level, the smallest first; the level is at least 2.
     fn sizes(&self, level: usize) -> impl Iterator<Item = u32> + use<> {
         block_sizes(self.free.fabric(), level)

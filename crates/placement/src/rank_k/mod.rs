@@ -73,7 +73,7 @@ pub struct RankKRequest<'a> {
 
 /// The state and the models that predictions use.
 #[derive(Clone, Copy)]
-pub struct Setting<'a> {
+pub struct PredictionSetting<'a> {
     /// Which job holds what.
     pub occupancy: &'a Occupancy,
     /// The policy that chooses the nodes for every k.
@@ -95,7 +95,7 @@ pub struct Rank {
 /// only for the fixed k. `contention` holds the running jobs and is unchanged afterwards.
 pub fn rank_k(
     wanted: RankKRequest<'_>,
-    setting: Setting<'_>,
+    setting: PredictionSetting<'_>,
     contention: &mut dyn Contention,
     cores: CoresPerNode,
 ) -> Vec<Rank> {
@@ -117,7 +117,7 @@ pub fn best(ranks: &[Rank]) -> Option<&Rank> {
 
 fn one(
     wanted: RankKRequest<'_>,
-    setting: Setting<'_>,
+    setting: PredictionSetting<'_>,
     contention: &mut dyn Contention,
     k: u32,
 ) -> Result<(Placement, Prediction), Misfit> {

@@ -7,7 +7,7 @@ use topolane_fabric::{Channel, Fabric, NodeIndex, Routing, Unreachable};
 use topolane_traffic::{Contention, Flows, Phase, PhaseKind};
 
 use super::profile::Profile;
-use super::rounds::{Round, rounds};
+use super::rounds::{MessageRound, rounds};
 
 /// The job id of the program during a prediction.
 const TRIAL: u64 = u64::MAX;
@@ -124,7 +124,7 @@ struct Sent {
 
 /// The messages of a round while other jobs run. In a round each process sends one message.
 fn under_way(
-    round: &Round,
+    round: &MessageRound,
     node_of: &[NodeIndex],
     routing: &dyn Routing,
     contention: &mut dyn Contention,

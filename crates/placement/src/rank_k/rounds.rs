@@ -12,7 +12,7 @@ const MOST: usize = 64;
 const MOST_MESSAGES: usize = 1 << 18;
 
 /// Messages that are sent at the same time, and the number of rounds that this one represents.
-pub struct Round {
+pub struct MessageRound {
     pub traffic: Traffic,
     pub times: f64,
 }
@@ -21,11 +21,11 @@ pub struct Round {
 /// have rounds in which a rank sends to at most one other: by the distance around the ring, `to - from`, or as in
 /// recursive doubling, `from xor to`, whichever takes fewer rounds. If there are more than [`MOST`] rounds, an evenly
 /// spread sample represents them; if there are very many messages, a sample represents these.
-pub fn rounds(phase: &Phase) -> Result<Vec<Round>, InputError> {
+pub fn rounds(phase: &Phase) -> Result<Vec<MessageRound>, InputError> {
     let ranks = phase.traffic.ranks();
     if phase.kind == PhaseKind::PointToPoint {
         let traffic = phase.traffic.thinned(MOST_MESSAGES);
-        return Ok(vec![Round { traffic, times: 1.0 }]);
+        return Ok(vec![MessageRound { traffic, times: 1.0 }]);
     }
     let shift = |entry: &Entry| (entry.to + ranks - entry.from) % ranks;
     let mut by_round = classes(&phase.traffic, shift);
@@ -41,7 +41,7 @@ pub fn rounds(phase: &Phase) -> Result<Vec<Round>, InputError> {
     let round = |index: usize| {
         let entries = all[index * all.len() / looked_at].iter().copied();
         let traffic = Traffic::new(ranks, entries)?.thinned(MOST_MESSAGES / looked_at);
-        Ok(Round { traffic, times })
+        Ok(MessageRound { traffic, times })
     };
     (0..looked_at).map(round).collect()
 }

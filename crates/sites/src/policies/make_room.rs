@@ -11,7 +11,7 @@ use topolane_placement::Placement;
 use topolane_placement::Refusal;
 use topolane_placement::policies::HopBytesExact;
 use topolane_placement::{Choice, Policy, Traits};
-use topolane_placement::{Disruption, Effort, Present, RoomPlan, make_room};
+use topolane_placement::{Disruption, PresentJob, RoomEffort, RoomPlan, make_room};
 use topolane_placement::{Request, Share};
 
 /// The most programs that are moved for a new one.
@@ -45,10 +45,10 @@ fn arrive(arrangement: &mut Arrangement<'_>, program: usize) {
         u64::from(asked.guests) * asked.guest.cores()
     };
     let wanted = size(program as u32);
-    let present: Vec<Present<'_>> = running
+    let present: Vec<PresentJob<'_>> = running
         .iter()
         .filter(|(request, _)| size(request.id as u32) < wanted)
-        .map(|(request, placement)| Present {
+        .map(|(request, placement)| PresentJob {
             request,
             placement,
             disruption: Disruption::Move(f64::from(request.nodes)),
@@ -58,7 +58,7 @@ fn arrive(arrangement: &mut Arrangement<'_>, program: usize) {
         })
         .collect();
     let request = request(arrangement, program);
-    let effort = Effort { budgets: vec![MOST], ..Effort::on(arrangement.fabric()) };
+    let effort = RoomEffort { budgets: vec![MOST], ..RoomEffort::on(arrangement.fabric()) };
     let found = make_room(&OneSite, &request, &mut occupancy, &present, &effort);
     let Ok(RoomPlan { moved, placement, .. }) = found else { return };
     for (other, _) in &moved {

@@ -9,7 +9,7 @@ use topolane_fabric::{CableId, Fabric, NodeIndex};
 
 use crate::dedicated::condition::common::{Common, all_common, count, lacking_pair};
 use crate::dedicated::condition::need::Need;
-use crate::dedicated::condition::partition::{Cables, Partition, PodPart};
+use crate::dedicated::condition::partition::{Cables, NetworkPartition, PodPart};
 use crate::dedicated::condition::violation::Violation;
 
 /// Checks that a job on these nodes gets the share `bandwidth_share` of full bandwidth (over 0, up to 1) from the
@@ -36,7 +36,7 @@ fn check_rail(
     bandwidth_share: f64,
     rail: u32,
 ) -> Result<(), Violation> {
-    let job = Partition::of(fabric, nodes, links, rail)?;
+    let job = NetworkPartition::of(fabric, nodes, links, rail)?;
     if job.leaves.len() < 2 {
         return Ok(());
     }
@@ -51,7 +51,7 @@ fn check_rail(
 
 /// The nodes and cables of a job, and the number of links that it needs.
 struct Checked<'a> {
-    job: &'a Partition,
+    job: &'a NetworkPartition,
     need: Need,
 }
 

@@ -30,13 +30,13 @@ pub(crate) struct PodPart {
 
 /// The nodes and cables that a job holds, by leaf and pod.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Partition {
+pub(crate) struct NetworkPartition {
     pub nodes: u32,
     pub leaves: Vec<LeafPart>,
     pub pods: Vec<PodPart>,
 }
 
-impl Partition {
+impl NetworkPartition {
     /// Sorts nodes and cables by leaf and pod. Skips cables of other rails and cables of leaves and pods without nodes
     /// of the job.
     pub fn of(
@@ -51,7 +51,8 @@ impl Partition {
         if let Some(&node) = nodes.last().filter(|&&node| node >= fabric.nodes()) {
             return Err(Violation::NoSuchNode { node });
         }
-        let mut partition = Partition { nodes: nodes.len() as u32, ..Partition::default() };
+        let mut partition =
+            NetworkPartition { nodes: nodes.len() as u32, ..NetworkPartition::default() };
         for node in nodes {
             partition.add_node(fabric, node);
         }

@@ -1,7 +1,9 @@
 //! Assigns nodes and slots to an equal-parts job once its pods are chosen.
 
-use crate::dedicated::equal_parts::several_pods::{Pod, Search, Shape};
-use crate::dedicated::search::plan::Plan;
+use crate::dedicated::equal_parts::several_pods::{
+    EqualPartsPod, EqualPartsShape, EqualPodsSearch,
+};
+use crate::dedicated::search::plan::DedicatedPlan;
 use crate::dedicated::search::slot_sets::lowest;
 use crate::dedicated::uplink_slots::bits;
 
@@ -14,19 +16,19 @@ pub(super) struct Smaller {
     pub(super) part: u64,
 }
 
-impl Search<'_> {
+impl EqualPodsSearch<'_> {
     /// Returns the partition with the slots that each leaf owns.
     pub(super) fn lay_out(
         &self,
-        shape: &Shape,
+        shape: &EqualPartsShape,
         chosen: &[usize],
         common: &[u64],
         own: u64,
         smallest: Option<&Smaller>,
-    ) -> Plan {
-        let mut plan = Plan::default();
+    ) -> DedicatedPlan {
+        let mut plan = DedicatedPlan::default();
         let mut left = self.even.candidates.wanted;
-        let mut add = |pod: &Pod<'_>, at: usize, most: u32, slots: u64| {
+        let mut add = |pod: &EqualPartsPod<'_>, at: usize, most: u32, slots: u64| {
             plan.leaves.push((pod.leaves[at].leaf, most.min(left), slots));
             left -= most.min(left);
         };
@@ -50,12 +52,12 @@ impl Search<'_> {
     /// Assigns the links to the core in one plane, out of the slots `common` that all pods have free.
     fn own_core(
         &self,
-        shape: &Shape,
+        shape: &EqualPartsShape,
         chosen: &[usize],
         (plane, common): (u32, u64),
         own: u64,
         smallest: Option<&Smaller>,
-        plan: &mut Plan,
+        plan: &mut DedicatedPlan,
     ) {
         let parallel = self.parallel();
         let in_plane = |slots: u64| {

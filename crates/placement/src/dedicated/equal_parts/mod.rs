@@ -16,7 +16,7 @@ use crate::dedicated::condition::need::Need;
 use crate::dedicated::search::candidates::Candidates;
 use crate::dedicated::search::leaf::Leaf;
 use crate::dedicated::search::leaf::Weights;
-use crate::dedicated::search::plan::Plan;
+use crate::dedicated::search::plan::DedicatedPlan;
 use crate::dedicated::search::slot_sets::{closed_sets, lowest};
 use crate::{FreeSlots, Occupancy, Request};
 pub use several_pods::several_pods;
@@ -34,7 +34,7 @@ pub enum Across {
 
 /// The first partition that fits a request.
 pub struct First {
-    pub plan: Plan,
+    pub plan: DedicatedPlan,
     /// Whether the partition spans several pods.
     pub is_over_pods: bool,
 }
@@ -49,7 +49,8 @@ impl First {
     ) -> Option<Self> {
         let (fabric, wanted) = (free.fabric(), request.nodes);
         if let Some(leaf) = free.groups_with(1, wanted).next() {
-            let plan = Plan { leaves: vec![(leaf, wanted, 0)], ..Plan::default() };
+            let plan =
+                DedicatedPlan { leaves: vec![(leaf, wanted, 0)], ..DedicatedPlan::default() };
             return Some(First { plan, is_over_pods: false });
         }
         if fabric.depth() < 2 {
@@ -138,20 +139,20 @@ impl<'a> EqualParts<'a> {
     }
 
     /// Returns the first partition: on one leaf, else in one pod, else over several pods.
-    pub fn plan(&self, across: Across) -> Option<Plan> {
+    pub fn plan(&self, across: Across) -> Option<DedicatedPlan> {
         let within = self.one_leaf().or_else(|| self.one_pod());
         within.or_else(|| several_pods(self, across))
     }
 
     /// Returns a plan on the first leaf with enough free nodes for the whole job.
-    pub fn one_leaf(&self) -> Option<Plan> {
+    pub fn one_leaf(&self) -> Option<DedicatedPlan> {
         let wanted = self.candidates.wanted;
         let leaf = self.candidates.leaves.iter().find(|leaf| leaf.idle >= wanted)?;
-        Some(Plan { leaves: vec![(leaf.leaf, wanted, 0)], ..Plan::default() })
+        Some(DedicatedPlan { leaves: vec![(leaf.leaf, wanted, 0)], ..DedicatedPlan::default() })
     }
 
     /// Returns a plan with equal parts on leaves of one pod, plus one smaller leaf if nodes are left.
-    pub fn one_pod(&self) -> Option<Plan> {
+    pub fn one_pod(&self) -> Option<DedicatedPlan> {
         let wanted = self.candidates.wanted;
         let holding = |leaves: &&[Leaf]| leaves.iter().map(|leaf| leaf.idle).sum::<u32>() >= wanted;
         let pods: Vec<(&[Leaf], OnceCell<Vec<u64>>)> = self
@@ -170,7 +171,12 @@ impl<'a> EqualParts<'a> {
     }
 
     /// Puts `each` nodes on leaves that share a set of slots, and the rest on one more leaf.
-    fn in_pod(&self, leaves: &[Leaf], sets: &OnceCell<Vec<u64>>, each: u32) -> Option<Plan> {
+    fn in_pod(
+        &self,
+        leaves: &[Leaf],
+        sets: &OnceCell<Vec<u64>>,
+        each: u32,
+    ) -> Option<DedicatedPlan> {
         let (count, left) =
             ((self.candidates.wanted / each) as usize, self.candidates.wanted % each);
         let (slots, slots_left) = (self.slots(each), self.slots(left));
@@ -184,7 +190,7 @@ impl<'a> EqualParts<'a> {
             if full.len() < count {
                 return None;
             }
-            let mut plan = Plan::default();
+            let mut plan = DedicatedPlan::default();
             let mut part = 0;
             if left > 0 {
                 let last = smaller(leaves, &full, left, set, slots_left)?;

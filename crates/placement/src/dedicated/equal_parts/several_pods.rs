@@ -6,11 +6,11 @@ use crate::dedicated::equal_parts::layout::Smaller;
 use crate::dedicated::equal_parts::{Across, EqualParts, smaller};
 use crate::dedicated::search::BOUNDS;
 use crate::dedicated::search::leaf::Leaf;
-use crate::dedicated::search::plan::Plan;
+use crate::dedicated::search::plan::DedicatedPlan;
 use crate::dedicated::search::slot_sets::{closed_sets, lowest};
 use crate::dedicated::uplink_slots::bits;
 
-pub(super) struct Pod<'a> {
+pub(super) struct EqualPartsPod<'a> {
     pub(super) pod: GroupIndex,
     pub(super) leaves: &'a [Leaf],
     /// The largest number of free nodes on one leaf of the pod.
@@ -21,7 +21,7 @@ pub(super) struct Pod<'a> {
 
 /// The shape of a job: `pods` pods with `leaves` leaves of `each` nodes, one pod with `fewer` leaves, and one leaf with
 /// `left` nodes.
-pub(super) struct Shape {
+pub(super) struct EqualPartsShape {
     /// The slots that all leaves have in common.
     pub(super) set: u64,
     pub(super) each: u32,
@@ -30,11 +30,11 @@ pub(super) struct Shape {
     pub(super) fewer: u32,
     pub(super) left: u32,
     /// For each plane, what `leaves` leaves need.
-    needs: Vec<Need>,
+    needs: Vec<PlaneNeed>,
 }
 
 /// What the leaves of a pod need in one plane.
-struct Need {
+struct PlaneNeed {
     /// The uplink slots of the leaves into the plane.
     slots: u32,
     /// Links to the core that the pod needs in the plane.
@@ -42,7 +42,7 @@ struct Need {
 }
 
 /// Returns the first partition of equal parts over several pods of one third-level group.
-pub fn several_pods(even: &EqualParts<'_>, across: Across) -> Option<Plan> {
+pub fn several_pods(even: &EqualParts<'_>, across: Across) -> Option<DedicatedPlan> {
     let candidates = even.candidates;
     if candidates.fabric.depth() < 3 {
         return None;
@@ -52,7 +52,7 @@ pub fn several_pods(even: &EqualParts<'_>, across: Across) -> Option<Plan> {
         .find_map(|leaves| under_one_top(even, across, leaves))
 }
 
-fn under_one_top(even: &EqualParts<'_>, across: Across, leaves: &[Leaf]) -> Option<Plan> {
+fn under_one_top(even: &EqualParts<'_>, across: Across, leaves: &[Leaf]) -> Option<DedicatedPlan> {
     let usable: Vec<Leaf> = match across {
         Across::AnyLeaves => leaves.to_vec(),
         _ => leaves.iter().filter(|leaf| leaf.untouched).copied().collect(),
@@ -86,15 +86,15 @@ fn under_one_top(even: &EqualParts<'_>, across: Across, leaves: &[Leaf]) -> Opti
     }
     let mut first = 0;
     let pods = leaves.chunk_by(|one, other| one.pod == other.pod).zip(&ends);
-    let pods: Vec<Pod<'_>> = pods
+    let pods: Vec<EqualPartsPod<'_>> = pods
         .map(|(leaves, &end)| {
             let core = &links[std::mem::replace(&mut first, end)..end];
             let most = leaves.iter().map(|leaf| leaf.idle).max().unwrap_or(0);
-            Pod { pod: leaves[0].pod, leaves, most, core }
+            EqualPartsPod { pod: leaves[0].pod, leaves, most, core }
         })
         .collect();
     let mut search =
-        Search { even, across, pods, steps: BOUNDS.equal_parts_pods, unused: Vec::new() };
+        EqualPodsSearch { even, across, pods, steps: BOUNDS.equal_parts_pods, unused: Vec::new() };
     let mut fewest = 1;
     if across == Across::AnyLeaves {
         sizes.retain(|&each| search.may_hold_size(each));
@@ -172,19 +172,19 @@ fn in_at_least(words: impl Iterator<Item = u64>, least: u32) -> u64 {
     reached
 }
 
-pub(super) struct Search<'a> {
+pub(super) struct EqualPodsSearch<'a> {
     pub(super) even: &'a EqualParts<'a>,
     pub(super) across: Across,
-    pub(super) pods: Vec<Pod<'a>>,
+    pub(super) pods: Vec<EqualPartsPod<'a>>,
     pub(super) steps: usize,
     /// Vectors to reuse for the links that pods have in common.
     unused: Vec<Vec<u64>>,
 }
 
-impl Search<'_> {
+impl EqualPodsSearch<'_> {
     /// Finds a partition with `each` nodes on every leaf, where all leaves have the set in common. It tries the largest
     /// number of leaves per pod first.
-    fn of_size(&mut self, each: u32, set: u64) -> Option<Plan> {
+    fn of_size(&mut self, each: u32, set: u64) -> Option<DedicatedPlan> {
         if self.steps == 0 {
             return None;
         }
@@ -206,7 +206,7 @@ impl Search<'_> {
                 return None;
             }
             let needs = self.needs(set, leaves);
-            let shape = Shape { set, each, pods, leaves, fewer, left, needs };
+            let shape = EqualPartsShape { set, each, pods, leaves, fewer, left, needs };
             if self.across == Across::AnyLeaves && !self.may_hold(&shape, &counts) {
                 return None;
             }
@@ -221,7 +221,7 @@ impl Search<'_> {
     /// The leaves of a pod that can hold `each` nodes of the job with this set of slots.
     pub(super) fn full_leaves(
         &self,
-        pod: &Pod<'_>,
+        pod: &EqualPartsPod<'_>,
         each: u32,
         set: u64,
     ) -> impl Iterator<Item = usize> {
@@ -237,12 +237,12 @@ impl Search<'_> {
     /// Extends the chosen pods with pods from index `at` on. All chosen pods have the core slots `common` free.
     fn choose(
         &mut self,
-        shape: &Shape,
+        shape: &EqualPartsShape,
         counts: &[u32],
         at: usize,
         chosen: &mut Vec<usize>,
         common: &[u64],
-    ) -> Option<Plan> {
+    ) -> Option<DedicatedPlan> {
         if chosen.len() == shape.pods {
             return self.finish(shape, counts, chosen, common);
         }
@@ -273,7 +273,7 @@ impl Search<'_> {
     /// with the chosen pods.
     fn can_go_on(
         &self,
-        shape: &Shape,
+        shape: &EqualPartsShape,
         counts: &[u32],
         at: usize,
         chosen: usize,
@@ -302,9 +302,9 @@ impl Search<'_> {
     }
 
     /// Whether there are enough pods for a shape if each pod is checked on its own.
-    fn may_hold(&self, shape: &Shape, counts: &[u32]) -> bool {
+    fn may_hold(&self, shape: &EqualPartsShape, counts: &[u32]) -> bool {
         let slots = self.even.slots(shape.each);
-        let has = |pod: usize, needs: &[Need]| {
+        let has = |pod: usize, needs: &[PlaneNeed]| {
             let planes = needs.iter().zip(self.pods[pod].core);
             let able = planes.filter(|(need, own)| own.count_ones() >= need.links);
             able.map(|(need, _)| need.slots).sum::<u32>() >= slots
@@ -329,12 +329,12 @@ impl Search<'_> {
     }
 
     /// For each plane, the slots of a set into it and the links that `leaves` leaves with these slots need.
-    fn needs(&self, set: u64, leaves: u32) -> Vec<Need> {
+    fn needs(&self, set: u64, leaves: u32) -> Vec<PlaneNeed> {
         let parallel = self.parallel();
         let planes = (0..self.pods[0].core.len() as u32)
             .take_while(|plane| plane * parallel < u64::BITS)
             .map(|plane| (set & bits(parallel) << (plane * parallel)).count_ones());
-        planes.map(|slots| Need { slots, links: self.even.core(leaves * slots) }).collect()
+        planes.map(|slots| PlaneNeed { slots, links: self.even.core(leaves * slots) }).collect()
     }
 
     /// Whether partitions with `each` nodes on each leaf may exist for any set of slots.
@@ -352,7 +352,7 @@ impl Search<'_> {
             let links: Vec<u32> =
                 (1..=parallel).map(|slots| self.even.core(leaves * slots)).collect();
             let into = |core: &u64| links.partition_point(|&need| need <= core.count_ones()) as u32;
-            let has = |&(&count, pod): &(&u32, &Pod<'_>)| {
+            let has = |&(&count, pod): &(&u32, &EqualPartsPod<'_>)| {
                 count >= leaves && pod.core.iter().map(into).sum::<u32>() >= slots
             };
             let pods = (full / leaves) as usize;
@@ -361,7 +361,7 @@ impl Search<'_> {
     }
 
     /// The slots of a set that lead to planes where `common` has enough links to the core for `leaves` leaves.
-    fn able(&self, shape: &Shape, set: u64, common: &[u64], leaves: u32) -> u64 {
+    fn able(&self, shape: &EqualPartsShape, set: u64, common: &[u64], leaves: u32) -> u64 {
         let parallel = self.parallel();
         (0..).zip(common).take_while(|&(plane, _)| plane * parallel < u64::BITS).fold(
             0,
@@ -393,11 +393,11 @@ impl Search<'_> {
     /// Adds the smaller pod, if the shape has one, and returns the plan.
     fn finish(
         &mut self,
-        shape: &Shape,
+        shape: &EqualPartsShape,
         counts: &[u32],
         chosen: &[usize],
         common: &[u64],
-    ) -> Option<Plan> {
+    ) -> Option<DedicatedPlan> {
         let slots = self.even.slots(shape.each);
         let able = self.able(shape, shape.set, common, shape.leaves);
         if shape.fewer == 0 && shape.left == 0 {

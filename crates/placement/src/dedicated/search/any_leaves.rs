@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use crate::dedicated::search::candidates::Candidates;
 use crate::dedicated::search::fill::fill;
 use crate::dedicated::search::leaf::Leaf;
-use crate::dedicated::search::plan::Plan;
-use crate::dedicated::search::slot_sets::{Members, lowest, nodes_on, planes_of, rarest};
+use crate::dedicated::search::plan::DedicatedPlan;
+use crate::dedicated::search::slot_sets::{SlotSetCounts, lowest, nodes_on, planes_of, rarest};
 use crate::dedicated::search::{Budget, Pod};
 
 /// Returns the cheapest placement of this shape.
@@ -16,9 +16,9 @@ pub fn search(
     pods: &[Pod<'_>],
     sets: &[u64],
     budget: &mut Budget,
-) -> Option<Plan> {
-    let mut best: Option<Plan> = None;
-    let mut members = Members::default();
+) -> Option<DedicatedPlan> {
+    let mut best: Option<DedicatedPlan> = None;
+    let mut members = SlotSetCounts::default();
     for &set in sets {
         let most = candidates.need.nodes(set.count_ones());
         if nodes_on(leaves, set, most) < candidates.wanted {
@@ -29,8 +29,8 @@ pub fn search(
             if members.nodes(candidates.need.nodes(slots)) < candidates.wanted {
                 break;
             }
-            if let Some(plan) = Search::new(candidates, pods, set, slots).run(budget) {
-                best = Some(Plan::cheaper(best, plan));
+            if let Some(plan) = AnyLeavesSearch::new(candidates, pods, set, slots).run(budget) {
+                best = Some(DedicatedPlan::cheaper(best, plan));
                 if candidates.any {
                     return best;
                 }
@@ -41,7 +41,7 @@ pub fn search(
 }
 
 /// The search for pods, given a set of planes and the number of planes that the job owns on each leaf.
-struct Search<'a> {
+struct AnyLeavesSearch<'a> {
     candidates: &'a Candidates<'a>,
     pods: &'a [Pod<'a>],
     set: u64,
@@ -50,7 +50,7 @@ struct Search<'a> {
     capacity: Vec<(usize, u32)>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> AnyLeavesSearch<'a> {
     fn new(candidates: &'a Candidates<'a>, pods: &'a [Pod<'a>], set: u64, slots: u32) -> Self {
         let most = candidates.need.nodes(slots);
         let capacity = |pod: &Pod<'_>| {
@@ -60,10 +60,10 @@ impl<'a> Search<'a> {
         let mut capacity: Vec<(usize, u32)> =
             pods.iter().map(capacity).enumerate().filter(|&(_, nodes)| nodes > 0).collect();
         capacity.sort_by_key(|&(at, nodes)| (Reverse(nodes), at));
-        Search { candidates, pods, set, slots, capacity }
+        AnyLeavesSearch { candidates, pods, set, slots, capacity }
     }
 
-    fn run(&self, budget: &mut Budget) -> Option<Plan> {
+    fn run(&self, budget: &mut Budget) -> Option<DedicatedPlan> {
         let width = self.pods.first().map_or(0, |pod| pod.core.len());
         self.choose(0, &mut Vec::new(), &vec![!0; width], budget)
     }
@@ -75,7 +75,7 @@ impl<'a> Search<'a> {
         chosen: &mut Vec<(usize, u32)>,
         common: &[u64],
         budget: &mut Budget,
-    ) -> Option<Plan> {
+    ) -> Option<DedicatedPlan> {
         *budget = budget.checked_sub(1)?;
         if chosen.len() > 1
             && let Some(plan) = self.plan(chosen, common)
@@ -113,7 +113,7 @@ impl<'a> Search<'a> {
     }
 
     /// Returns the plan on exactly these pods, if they can hold the job.
-    fn plan(&self, chosen: &[(usize, u32)], common: &[u64]) -> Option<Plan> {
+    fn plan(&self, chosen: &[(usize, u32)], common: &[u64]) -> Option<DedicatedPlan> {
         let links = self.links(common);
         let wanted = self.candidates.wanted;
         let most = self.candidates.need.nodes_of_pod(links, self.slots);
@@ -133,7 +133,7 @@ impl<'a> Search<'a> {
         (left == 0).then(|| self.lay_out(&parts, common)).flatten()
     }
 
-    fn lay_out(&self, parts: &[(usize, u32)], common: &[u64]) -> Option<Plan> {
+    fn lay_out(&self, parts: &[(usize, u32)], common: &[u64]) -> Option<DedicatedPlan> {
         let (need, weights) = (&self.candidates.need, &self.candidates.weights);
         let links = parts.iter().map(|&(_, nodes)| need.core(nodes, self.slots)).max()?;
         let able = self
@@ -146,7 +146,8 @@ impl<'a> Search<'a> {
         if set.count_ones() < self.slots {
             return None;
         }
-        let mut plan = Plan { cost: weights.pod * parts.len() as f64, ..Plan::default() };
+        let mut plan =
+            DedicatedPlan { cost: weights.pod * parts.len() as f64, ..DedicatedPlan::default() };
         for &(pod, nodes) in parts {
             let pod = &self.pods[pod];
             let (taken, cost) = fill(self.candidates, pod.leaves, set, nodes, false)?;

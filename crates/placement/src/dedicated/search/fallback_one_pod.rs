@@ -2,18 +2,18 @@
 
 use crate::dedicated::search::candidates::Candidates;
 use crate::dedicated::search::leaf::Leaf;
-use crate::dedicated::search::plan::Plan;
+use crate::dedicated::search::plan::DedicatedPlan;
 use crate::dedicated::search::slot_sets::rarest;
 
 /// Leaves of one pod that have a set of slots, and the number of nodes that a job may take on them.
-pub struct Members {
+pub struct SlotSetLeaves {
     /// For each leaf, its index and the most nodes that the job may take; a leaf with over half of the job comes first.
     pub leaves: Vec<(usize, u32)>,
     /// The nodes on all these leaves.
     pub nodes: u32,
 }
 
-impl Members {
+impl SlotSetLeaves {
     /// Collects the leaves that `has` accepts, with at most `most` nodes each. With `majority`, one leaf may exceed
     /// `most` if the other leaves then hold at most `most` nodes of the job.
     pub fn of(
@@ -38,7 +38,7 @@ impl Members {
             taken.swap(0, first);
         }
         let nodes = taken.iter().map(|leaf| leaf.1).sum();
-        Some(Members { leaves: taken, nodes })
+        Some(SlotSetLeaves { leaves: taken, nodes })
     }
 
     /// Takes `wanted` nodes, in order. Returns the nodes taken per leaf and the number still missing.
@@ -57,7 +57,7 @@ impl Members {
 
 /// Returns a partition in one pod, if one exists. All leaves own one of the sets, one of them may hold over half of the
 /// job, and a remainder on further leaves owns a part of the set.
-pub fn search(candidates: &Candidates<'_>, leaves: &[Leaf], sets: &[u64]) -> Option<Plan> {
+pub fn search(candidates: &Candidates<'_>, leaves: &[Leaf], sets: &[u64]) -> Option<DedicatedPlan> {
     let (need, wanted) = (&candidates.need, candidates.wanted);
     let having =
         |set: u64| leaves.iter().filter(move |leaf| leaf.slots & set == set).map(|leaf| leaf.idle);
@@ -84,12 +84,13 @@ fn with_part(
     set: u64,
     part: u64,
     majority: bool,
-) -> Option<Plan> {
+) -> Option<DedicatedPlan> {
     let need = &candidates.need;
     let most = need.nodes(set.count_ones());
-    let main = Members::of(candidates, leaves, |leaf| leaf.slots & set == set, most, majority)?;
+    let main =
+        SlotSetLeaves::of(candidates, leaves, |leaf| leaf.slots & set == set, most, majority)?;
     let lacks = |leaf: &Leaf| leaf.slots & part == part && leaf.slots & set != set;
-    let rest = Members::of(candidates, leaves, lacks, u32::MAX, false)?;
+    let rest = SlotSetLeaves::of(candidates, leaves, lacks, u32::MAX, false)?;
     let (taken, left) = main.take(candidates.wanted);
     if taken.is_empty() || left > rest.nodes.min(need.nodes(part.count_ones())) {
         return None;
@@ -98,7 +99,7 @@ fn with_part(
     let widest = taken.iter().map(|&(_, nodes)| need.slots(nodes)).max()?;
     let slots =
         in_rest | rarest(set & !in_rest, widest.saturating_sub(in_rest.count_ones()), leaves);
-    let mut plan = Plan::default();
+    let mut plan = DedicatedPlan::default();
     plan.add(candidates, leaves, &taken, slots);
     plan.add(candidates, leaves, &rest.take(left).0, in_rest);
     Some(plan)

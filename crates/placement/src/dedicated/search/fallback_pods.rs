@@ -2,10 +2,10 @@
 //! one may own only a part of the others' core links, and cables to a core switch may be parallel.
 
 use crate::dedicated::search::candidates::Candidates;
-use crate::dedicated::search::fallback_one_pod::Members;
+use crate::dedicated::search::fallback_one_pod::SlotSetLeaves;
 use crate::dedicated::search::leaf::Leaf;
-use crate::dedicated::search::most_of_pods::{MostOfPods, Share, hold, widest, width};
-use crate::dedicated::search::plan::Plan;
+use crate::dedicated::search::most_of_pods::{MostOfPods, PodShare, hold, widest, width};
+use crate::dedicated::search::plan::DedicatedPlan;
 use crate::dedicated::search::slot_sets::lowest;
 use crate::dedicated::search::{BOUNDS, Pod};
 use crate::dedicated::uplink_slots::bits;
@@ -17,7 +17,7 @@ pub fn search(
     pods: &[Pod<'_>],
     most: &mut MostOfPods,
     sets: &[u64],
-) -> (Option<Plan>, bool) {
+) -> (Option<DedicatedPlan>, bool) {
     let mut choices = BOUNDS.fallback_choices;
     for &set in sets {
         most.look_at(set);
@@ -25,7 +25,8 @@ pub fn search(
             if !most.may_hold(slots) {
                 continue;
             }
-            let Some(mut search) = Search::new(candidates, pods, set, slots, choices) else {
+            let Some(mut search) = FallbackPodsSearch::new(candidates, pods, set, slots, choices)
+            else {
                 break;
             };
             let found = search.choose(0, &mut Chosen::new(pods));
@@ -39,7 +40,7 @@ pub fn search(
 }
 
 /// The search for one set of slots and a number of them that the job owns on each leaf.
-struct Search<'a> {
+struct FallbackPodsSearch<'a> {
     candidates: &'a Candidates<'a>,
     pods: &'a [Pod<'a>],
     /// For each plane, the number of uplink slots of the set.
@@ -54,7 +55,7 @@ struct Search<'a> {
     left: Vec<u32>,
     /// The width from which on more core cables per slot add no nodes in any pod.
     widest: u32,
-    shares: Vec<Share>,
+    shares: Vec<PodShare>,
     choices: usize,
 }
 
@@ -80,13 +81,13 @@ impl Chosen {
 struct OfPod {
     /// Index of the pod.
     pod: usize,
-    even: Members,
+    even: SlotSetLeaves,
     /// The nodes with one leaf that holds over half of the job; `None` if that is not possible.
-    majority: Option<Members>,
+    majority: Option<SlotSetLeaves>,
 }
 
 impl OfPod {
-    fn most(&self) -> &Members {
+    fn most(&self) -> &SlotSetLeaves {
         self.majority.as_ref().unwrap_or(&self.even)
     }
 }
@@ -94,7 +95,7 @@ impl OfPod {
 /// Core cables per slot in a plane: for most pods, and for the pod that may own only a part.
 type Width = (u32, u32);
 
-impl<'a> Search<'a> {
+impl<'a> FallbackPodsSearch<'a> {
     fn new(
         candidates: &'a Candidates<'a>,
         pods: &'a [Pod<'a>],
@@ -109,7 +110,9 @@ impl<'a> Search<'a> {
             return None;
         }
         let has = |leaf: &Leaf| leaf.slots & set == set;
-        let of = |pod: &Pod<'_>, majority| Members::of(candidates, pod.leaves, has, most, majority);
+        let of = |pod: &Pod<'_>, majority| {
+            SlotSetLeaves::of(candidates, pod.leaves, has, most, majority)
+        };
         let members = |(at, pod): (usize, &Pod<'_>)| {
             Some(OfPod { pod: at, even: of(pod, false)?, majority: of(pod, true) })
         };
@@ -125,7 +128,7 @@ impl<'a> Search<'a> {
             left[at] = left[at + 1] + of.most().nodes;
         }
         let even = members.iter().map(|members| members.even.nodes).max().unwrap_or(0);
-        (left[0] >= candidates.wanted).then(|| Search {
+        (left[0] >= candidates.wanted).then(|| FallbackPodsSearch {
             candidates,
             pods,
             in_plane,
@@ -141,7 +144,7 @@ impl<'a> Search<'a> {
     }
 
     /// Extends the chosen pods with pods from index `at` on.
-    fn choose(&mut self, at: usize, chosen: &mut Chosen) -> Option<Plan> {
+    fn choose(&mut self, at: usize, chosen: &mut Chosen) -> Option<DedicatedPlan> {
         self.choices = self.choices.checked_sub(1)?;
         if chosen.nodes + self.left[at] < self.candidates.wanted
             || self.slots_of(chosen, (1, 1)).sum::<u32>() < self.slots
@@ -178,7 +181,7 @@ impl<'a> Search<'a> {
     fn may_hold(&mut self, at: usize, chosen: &Chosen) -> bool {
         let common = || chosen.common.iter().zip(&self.in_plane);
         let share =
-            |of: &OfPod, width: u32| Share { even: of.even.nodes, most: of.most().nodes, width };
+            |of: &OfPod, width: u32| PodShare { even: of.even.nodes, most: of.most().nodes, width };
         let all = common().map(|(common, &most)| (most, common.count_ones()));
         let all = width(all, self.slots, self.widest);
         self.shares.clear();
@@ -207,7 +210,7 @@ impl<'a> Search<'a> {
 
     /// Returns the plan on these pods, if they can hold the job. It gives each slot the most core cables: first in most
     /// pods, then in the pod that may own a part.
-    fn plan(&self, chosen: &Chosen) -> Option<Plan> {
+    fn plan(&self, chosen: &Chosen) -> Option<DedicatedPlan> {
         let common: Vec<u32> = chosen.common.iter().map(|common| common.count_ones()).collect();
         let of_rest = chosen.rest.map(|at| {
             let own = self.pods[self.members[at].pod].core.iter().zip(&chosen.common);
@@ -272,7 +275,7 @@ impl<'a> Search<'a> {
         filled(None).or_else(|| (0..chosen.pods.len()).find_map(|majority| filled(Some(majority))))
     }
 
-    fn lay_out(&self, chosen: &Chosen, width: Width, nodes: &[u32]) -> Plan {
+    fn lay_out(&self, chosen: &Chosen, width: Width, nodes: &[u32]) -> DedicatedPlan {
         let mut into: Vec<u32> = self.slots_of(chosen, width).collect();
         let mut spare = into.iter().sum::<u32>() - self.slots;
         for slots in &mut into {
@@ -284,7 +287,7 @@ impl<'a> Search<'a> {
         let slots = planes.fold(0, |all, (plane, &count)| {
             all | lowest(self.set & slots_into(plane, self.parallel), count)
         });
-        let mut plan = Plan::default();
+        let mut plan = DedicatedPlan::default();
         let parts = || chosen.pods.iter().zip(nodes).filter(|&(_, &nodes)| nodes > 0);
         for (&at, &nodes) in parts() {
             let members = &self.members[at];

@@ -6,8 +6,8 @@ use std::cmp::Reverse;
 use crate::dedicated::search::candidates::Candidates;
 use crate::dedicated::search::leaf::Leaf;
 use crate::dedicated::search::leaf::Weights;
-use crate::dedicated::search::plan::Plan;
-use crate::dedicated::search::slot_sets::{Members, lowest, nodes_on, planes_of};
+use crate::dedicated::search::plan::DedicatedPlan;
+use crate::dedicated::search::slot_sets::{SlotSetCounts, lowest, nodes_on, planes_of};
 use crate::dedicated::search::{BOUNDS, Budget, Pod};
 
 /// Returns the cheapest of the first placements of this shape.
@@ -17,14 +17,14 @@ pub fn search(
     pods: &[Pod<'_>],
     sets: &[u64],
     budget: &mut Budget,
-) -> Option<Plan> {
-    let mut best: Option<Plan> = None;
+) -> Option<DedicatedPlan> {
+    let mut best: Option<DedicatedPlan> = None;
     let most_plans = if candidates.any { 1 } else { BOUNDS.full_leaves_plans };
     let mut plans = 0;
     let width = pods.first().map_or(0, |pod| pod.core.len());
     let links_in = |plane: usize| pods.iter().map(|pod| pod.core[plane].count_ones()).sum();
     let links: Vec<u32> = (0..width).map(links_in).collect();
-    let mut members = Members::default();
+    let mut members = SlotSetCounts::default();
     for &set in sets {
         let most = candidates.need.nodes(set.count_ones());
         if nodes_on(leaves, set, most).saturating_add(most) <= candidates.wanted {
@@ -41,7 +41,7 @@ pub fn search(
             };
             if let Some(plan) = search.run(budget) {
                 plans += 1;
-                best = Some(Plan::cheaper(best, plan));
+                best = Some(DedicatedPlan::cheaper(best, plan));
             }
             if plans == most_plans || *budget == 0 {
                 return best;
@@ -96,7 +96,7 @@ impl<'a> FullLeaves<'a> {
         Some(FullLeaves { candidates, pods, set, most, leaves, rest, full, left })
     }
 
-    fn run(&self, budget: &mut Budget) -> Option<Plan> {
+    fn run(&self, budget: &mut Budget) -> Option<DedicatedPlan> {
         self.choose(0, self.leaves, &mut Vec::new(), budget)
     }
 
@@ -107,7 +107,7 @@ impl<'a> FullLeaves<'a> {
         wanted: u32,
         chosen: &mut Vec<Part>,
         budget: &mut Budget,
-    ) -> Option<Plan> {
+    ) -> Option<DedicatedPlan> {
         if wanted == 0 {
             return self.with_rest(chosen, budget);
         }
@@ -137,7 +137,7 @@ impl<'a> FullLeaves<'a> {
     }
 
     /// Finds a leaf for the remaining nodes: first in the chosen pods, starting with the last one, then in other pods.
-    fn with_rest(&self, chosen: &[Part], budget: &mut Budget) -> Option<Plan> {
+    fn with_rest(&self, chosen: &[Part], budget: &mut Budget) -> Option<DedicatedPlan> {
         *budget = budget.checked_sub(1)?;
         if self.rest == 0 {
             return (chosen.len() > 1).then(|| self.lay_out(chosen, None)).flatten();
@@ -191,8 +191,8 @@ impl<'a> FullLeaves<'a> {
         planes.into_iter().fold(0, |slots, plane| slots | 1 << plane)
     }
 
-    fn lay_out(&self, chosen: &[Part], rest: Option<(usize, usize)>) -> Option<Plan> {
-        let mut plan = Plan::default();
+    fn lay_out(&self, chosen: &[Part], rest: Option<(usize, usize)>) -> Option<DedicatedPlan> {
+        let mut plan = DedicatedPlan::default();
         plan.leaves.reserve(self.leaves as usize + 1);
         let mut parts: Vec<(usize, u32, u64)> =
             chosen.iter().map(|&(pod, count)| (pod, count, 0)).collect();
@@ -221,7 +221,7 @@ impl<'a> FullLeaves<'a> {
 
     /// Assigns links to the core, depending on the number of leaves that own each plane; `None` if there are too few
     /// links.
-    fn own_core(&self, parts: &[(usize, u32, u64)], plan: &mut Plan) -> Option<()> {
+    fn own_core(&self, parts: &[(usize, u32, u64)], plan: &mut DedicatedPlan) -> Option<()> {
         // Planes that the remainder owns need more links than the other planes.
         let rest = parts.iter().fold(0, |planes, part| planes | part.2);
         let needed = [false, true].map(|of_rest| self.needed(parts, of_rest));

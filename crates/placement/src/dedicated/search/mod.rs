@@ -20,11 +20,11 @@ use topolane_fabric::GroupIndex;
 use candidates::Candidates;
 use leaf::Leaf;
 use most_of_pods::MostOfPods;
-use plan::Plan;
+use plan::DedicatedPlan;
 use slot_sets::{by_weight, closed_sets};
 
 /// Bounds of a search. A search that reaches one ends with the best placement found so far.
-pub struct Bounds {
+pub struct SearchBounds {
     /// The most sets of uplink slots that leaves of a pod, or of a third-level group, have in common.
     pub slot_sets: usize,
     /// The most choices of pods that `full_leaves` and `any_leaves` try together.
@@ -41,7 +41,7 @@ pub struct Bounds {
 pub type Budget = u32;
 
 /// The bounds of all searches. docs/explanation/dedicated-links.md says how often real jobs reach them.
-pub const BOUNDS: Bounds = Bounds {
+pub const BOUNDS: SearchBounds = SearchBounds {
     slot_sets: 256,
     pod_choices: 512,
     full_leaves_plans: 4,
@@ -50,13 +50,13 @@ pub const BOUNDS: Bounds = Bounds {
 };
 
 /// The result of a search, and whether the search reached a bound.
-pub struct Found {
-    pub plan: Option<Plan>,
+pub struct SearchResult {
+    pub plan: Option<DedicatedPlan>,
     pub cut_short: bool,
 }
 
-impl Found {
-    const NOTHING: Found = Found { plan: None, cut_short: false };
+impl SearchResult {
+    const NOTHING: SearchResult = SearchResult { plan: None, cut_short: false };
 }
 
 /// A pod and its leaves.
@@ -68,9 +68,9 @@ struct Pod<'a> {
 }
 
 /// Searches a placement for the job: on one leaf, else in one pod, else over several pods.
-pub fn search(candidates: &Candidates<'_>) -> Found {
-    if let Some(plan) = Plan::on_one_leaf(candidates) {
-        return Found { plan: Some(plan), cut_short: false };
+pub fn search(candidates: &Candidates<'_>) -> SearchResult {
+    if let Some(plan) = DedicatedPlan::on_one_leaf(candidates) {
+        return SearchResult { plan: Some(plan), cut_short: false };
     }
     let in_one_pod =
         cheapest(candidates, candidates.pods().map(|leaves| one_pod(candidates, leaves)));
@@ -79,26 +79,26 @@ pub fn search(candidates: &Candidates<'_>) -> Found {
     }
     let found =
         cheapest(candidates, candidates.tops().map(|leaves| several_pods(candidates, leaves)));
-    Found { cut_short: found.cut_short || in_one_pod.cut_short, ..found }
+    SearchResult { cut_short: found.cut_short || in_one_pod.cut_short, ..found }
 }
 
 /// Searches in one pod: leaves that own one set of slots; one leaf with over half of the job, or a remainder; both.
-fn one_pod(candidates: &Candidates<'_>, leaves: &[Leaf]) -> Found {
+fn one_pod(candidates: &Candidates<'_>, leaves: &[Leaf]) -> SearchResult {
     if !candidates.may_hold(leaves) {
-        return Found::NOTHING;
+        return SearchResult::NOTHING;
     }
     let (sets, cut_short) = closed_sets(leaves.iter().map(|leaf| leaf.slots), 1);
     let plan = one_pod::one_set(candidates, leaves, &sets)
         .or_else(|| one_pod::majority_or_remainder(candidates, leaves, &sets))
         .or_else(|| fallback_one_pod::search(candidates, leaves, &sets));
-    Found { plan, cut_short }
+    SearchResult { plan, cut_short }
 }
 
 /// Searches in several pods of one third-level group: full leaves plus one more; leaves with any number of nodes; all
 /// remaining shapes.
-fn several_pods(candidates: &Candidates<'_>, leaves: &[Leaf]) -> Found {
+fn several_pods(candidates: &Candidates<'_>, leaves: &[Leaf]) -> SearchResult {
     if !candidates.may_hold(leaves) {
-        return Found::NOTHING;
+        return SearchResult::NOTHING;
     }
     let pods: Vec<Pod<'_>> = leaves
         .chunk_by(|one, other| one.pod == other.pod)
@@ -109,34 +109,37 @@ fn several_pods(candidates: &Candidates<'_>, leaves: &[Leaf]) -> Found {
     let by_plane = candidates.parallel(leaves[0].leaf) == 1;
     let mut most = (!by_plane).then(|| MostOfPods::new(candidates, &pods));
     let fewest = most.as_ref().map_or(Some(1), MostOfPods::fewest_slots);
-    let Some(fewest) = fewest else { return Found::NOTHING };
+    let Some(fewest) = fewest else { return SearchResult::NOTHING };
     let (sets, cut_short) = closed_sets(by_weight(leaves).into_iter(), fewest);
     let mut budget = BOUNDS.pod_choices;
     let planes = if by_plane { &sets[..] } else { &[] };
     let plan = full_leaves::search(candidates, leaves, &pods, planes, &mut budget);
     if plan.is_some() {
-        return Found { plan, cut_short };
+        return SearchResult { plan, cut_short };
     }
     let plan = any_leaves::search(candidates, leaves, &pods, planes, &mut budget);
     if plan.is_some() {
-        return Found { plan, cut_short: cut_short || budget == 0 };
+        return SearchResult { plan, cut_short: cut_short || budget == 0 };
     }
     if candidates.tidy {
-        return Found { plan: None, cut_short: cut_short || budget == 0 };
+        return SearchResult { plan: None, cut_short: cut_short || budget == 0 };
     }
     let most = most.get_or_insert_with(|| MostOfPods::new(candidates, &pods));
     let (plan, was_cut) = fallback_pods::search(candidates, &pods, most, &sets);
-    Found { plan, cut_short: cut_short || was_cut }
+    SearchResult { plan, cut_short: cut_short || was_cut }
 }
 
 /// The cheapest plan, the first among equals, and whether any search reached a bound. If any plan will do, returns the
 /// first one.
-fn cheapest(candidates: &Candidates<'_>, searches: impl Iterator<Item = Found>) -> Found {
-    let mut best = Found::NOTHING;
-    for Found { plan, cut_short } in searches {
+fn cheapest(
+    candidates: &Candidates<'_>,
+    searches: impl Iterator<Item = SearchResult>,
+) -> SearchResult {
+    let mut best = SearchResult::NOTHING;
+    for SearchResult { plan, cut_short } in searches {
         best.cut_short |= cut_short;
         if let Some(plan) = plan {
-            best.plan = Some(Plan::cheaper(best.plan, plan));
+            best.plan = Some(DedicatedPlan::cheaper(best.plan, plan));
             if candidates.any {
                 break;
             }

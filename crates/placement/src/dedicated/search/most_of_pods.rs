@@ -6,7 +6,7 @@ use crate::dedicated::search::candidates::Candidates;
 
 /// What a pod could hold of a job that owns a given number of slots on each leaf.
 #[derive(Debug, Clone, Copy)]
-pub struct Share {
+pub struct PodShare {
     /// Nodes, if each leaf holds at most what its slots serve.
     pub even: u32,
     /// Nodes, if one leaf may also hold over half of the job.
@@ -45,7 +45,7 @@ pub fn widest(need: &Need, nodes: u32, slots: u32) -> u32 {
 
 /// Whether pods could hold the job if all pods that are wide enough had the same links free. With `rest`, one narrower
 /// pod may own only a part.
-pub fn hold(need: &Need, slots: u32, shares: &[Share], rest: bool) -> bool {
+pub fn hold(need: &Need, slots: u32, shares: &[PodShare], rest: bool) -> bool {
     let wanted = need.total;
     let widest = shares.iter().map(|share| share.width).max().unwrap_or(0);
     let even = shares.iter().map(|share| share.even).max().unwrap_or(0);
@@ -89,7 +89,7 @@ pub struct MostOfPods {
     may_hold: Vec<bool>,
     /// The leaves that have a set of slots.
     members: Vec<OfLeaf>,
-    shares: Vec<Share>,
+    shares: Vec<PodShare>,
 }
 
 impl MostOfPods {
@@ -173,7 +173,7 @@ impl MostOfPods {
         };
         let (wanted, most) = (self.need.total, self.need.nodes(slots));
         self.shares.clear();
-        self.shares.extend(widths.iter().map(|&width| Share { even: 0, most: 0, width }));
+        self.shares.extend(widths.iter().map(|&width| PodShare { even: 0, most: 0, width }));
         for &(idle, _, pod) in &self.members {
             let share = &mut self.shares[pod];
             share.even += idle.min(most);

@@ -3,13 +3,17 @@
 use crate::dedicated::search::candidates::Candidates;
 use crate::dedicated::search::fill::{Taken, fill};
 use crate::dedicated::search::leaf::Leaf;
-use crate::dedicated::search::plan::Plan;
-use crate::dedicated::search::slot_sets::{Members, nodes_on, rarest};
+use crate::dedicated::search::plan::DedicatedPlan;
+use crate::dedicated::search::slot_sets::{SlotSetCounts, nodes_on, rarest};
 
 /// Meets condition (1), with the last leaf as remainder (2): the leaves own one set, or its rarest slots.
-pub fn one_set(candidates: &Candidates<'_>, leaves: &[Leaf], sets: &[u64]) -> Option<Plan> {
+pub fn one_set(
+    candidates: &Candidates<'_>,
+    leaves: &[Leaf],
+    sets: &[u64],
+) -> Option<DedicatedPlan> {
     let mut best: Found = None;
-    let mut members = Members::default();
+    let mut members = SlotSetCounts::default();
     for &set in sets {
         let most = candidates.need.nodes(set.count_ones());
         if nodes_on(leaves, set, most) < candidates.wanted {
@@ -35,7 +39,7 @@ pub fn majority_or_remainder(
     candidates: &Candidates<'_>,
     leaves: &[Leaf],
     sets: &[u64],
-) -> Option<Plan> {
+) -> Option<DedicatedPlan> {
     let (need, wanted) = (&candidates.need, candidates.wanted);
     let mut best: Found = None;
     for &set in sets {
@@ -54,10 +58,10 @@ pub fn majority_or_remainder(
     plan(leaves, best)
 }
 
-fn plan(leaves: &[Leaf], found: Found) -> Option<Plan> {
+fn plan(leaves: &[Leaf], found: Found) -> Option<DedicatedPlan> {
     let (taken, cost) = found?;
     let leaves = taken.into_iter().map(|(at, nodes, slots)| (leaves[at].leaf, nodes, slots));
-    Some(Plan { leaves: leaves.collect(), core: Vec::new(), cost })
+    Some(DedicatedPlan { leaves: leaves.collect(), core: Vec::new(), cost })
 }
 
 type Found = Option<(Vec<Taken>, f64)>;

@@ -9,7 +9,7 @@ use crate::{Choice, FreeSlots, Occupancy};
 
 /// The nodes and slots taken on each leaf, and the core slots of each pod in each plane.
 #[derive(Debug, Clone, Default)]
-pub struct Plan {
+pub struct DedicatedPlan {
     pub leaves: Vec<(GroupIndex, u32, u64)>,
     /// For each pod and plane, the core slots taken.
     pub core: Vec<(GroupIndex, u32, u64)>,
@@ -17,7 +17,7 @@ pub struct Plan {
     pub cost: f64,
 }
 
-impl Plan {
+impl DedicatedPlan {
     /// Puts the whole job on the leaf where it costs least.
     pub fn on_one_leaf(candidates: &Candidates<'_>) -> Option<Self> {
         let wanted = candidates.wanted;
@@ -26,7 +26,7 @@ impl Plan {
         let costs = costs.map(|leaf| (leaf.leaf, candidates.weights.cost(leaf, wanted, 0)));
         let (leaf, cost) =
             costs.min_by(|one, other| one.1.total_cmp(&other.1).then(one.0.cmp(&other.0)))?;
-        Some(Plan { leaves: vec![(leaf, wanted, 0)], core: Vec::new(), cost })
+        Some(DedicatedPlan { leaves: vec![(leaf, wanted, 0)], core: Vec::new(), cost })
     }
 
     /// The cheaper of two plans, the first if they cost the same.

@@ -9,14 +9,14 @@ use crate::dedicated::search::leaf::Leaf;
 
 /// The leaves that have a set of slots, counted by their free nodes.
 #[derive(Default)]
-pub struct Members {
+pub struct SlotSetCounts {
     /// Entry `n` is the number of leaves with at least `n` free nodes.
     holding: Vec<u32>,
     /// Entry `n - 1` is the number of free nodes, counting at most `n` on each leaf.
     nodes: Vec<u32>,
 }
 
-impl Members {
+impl SlotSetCounts {
     /// Counts those of `leaves` that have all slots of `set`.
     pub fn look_at(&mut self, leaves: &[Leaf], set: u64) {
         self.holding.clear();

@@ -32,12 +32,12 @@ pub struct Gradient {
     name: &'static str,
     /// The weight of GPUs that lack cores, relative to fragments.
     unfed: f64,
-    remembered: Mutex<Remembered>,
+    remembered: Mutex<NodeStateCache>,
 }
 
 /// Cached results for node states, valid for one demand and one machine.
 #[derive(Debug, Default)]
-struct Remembered {
+struct NodeStateCache {
     demand: Arc<Demand>,
     measures: FxHashMap<Box<[u64]>, f64>,
     /// The cost of the next slot, by share and node state.
@@ -48,7 +48,7 @@ struct Remembered {
     key: Vec<u64>,
 }
 
-impl Remembered {
+impl NodeStateCache {
     fn number_of(&mut self, share: &Share) -> u64 {
         if let Some(&number) = self.shares.get(share) {
             return number;
@@ -75,7 +75,7 @@ impl Gradient {
     }
 
     /// The measure of a node, from the cache if possible.
-    fn measure(&self, state: &NodeState<'_>, node: NodeIndex, seen: &mut Remembered) -> f64 {
+    fn measure(&self, state: &NodeState<'_>, node: NodeIndex, seen: &mut NodeStateCache) -> f64 {
         state.key(seen.demand.sort_of(node), &mut seen.key);
         if let Some(&measure) = seen.measures.get(&seen.key[..]) {
             return measure;
@@ -108,7 +108,7 @@ impl Gradient {
         occupancy: &Occupancy,
         (share, number): (&Share, u64),
         node: NodeIndex,
-        seen: &mut Remembered,
+        seen: &mut NodeStateCache,
     ) -> Cost {
         let mut key = std::mem::take(&mut seen.key);
         key.clear();
@@ -134,7 +134,7 @@ impl Gradient {
         state: &NodeState<'_>,
         share: &Share,
         node: NodeIndex,
-        seen: &mut Remembered,
+        seen: &mut NodeStateCache,
     ) -> (f64, GpuSet) {
         let before = self.measure(state, node, seen);
         let Share::Part(amounts) = share else { return (-before, GpuSet::EMPTY) };
@@ -168,7 +168,7 @@ impl Policy for Gradient {
         let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
         if !Arc::ptr_eq(&remembered.demand, occupancy.demand()) {
             let demand = Arc::clone(occupancy.demand());
-            *remembered = Remembered { demand, ..Remembered::default() };
+            *remembered = NodeStateCache { demand, ..NodeStateCache::default() };
         }
         let share = (&request.share, remembered.number_of(&request.share));
         let seen = RefCell::new(remembered);

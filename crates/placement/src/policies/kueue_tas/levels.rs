@@ -7,7 +7,7 @@ use crate::{FreeSlots, Level};
 /// The levels of a machine from the nodes up: those of the tree, plus the domains if they nest in it and differ from
 /// all its levels. The level of domains has an extra group for each group above it: the nodes there that are in no
 /// domain.
-pub(super) struct Levels<'a> {
+pub(super) struct KueueLevels<'a> {
     fabric: &'a Fabric,
     free: &'a FreeSlots<'a>,
     levels: Vec<Level>,
@@ -15,7 +15,7 @@ pub(super) struct Levels<'a> {
     domains: Option<(usize, Vec<u32>)>,
 }
 
-impl<'a> Levels<'a> {
+impl<'a> KueueLevels<'a> {
     pub(super) fn of(free: &'a FreeSlots<'a>) -> Self {
         let fabric = free.fabric();
         let own = fabric.level_of_domains().is_none();
@@ -28,7 +28,7 @@ impl<'a> Levels<'a> {
             levels.push(Level::Tree(level as u8));
         }
         let domains = above.map(|above| (above, in_domains(free, above)));
-        Levels { fabric, free, levels, domains }
+        KueueLevels { fabric, free, levels, domains }
     }
 
     /// The number of a level in this list, 0 for nodes; `None` if the machine does not have it.

@@ -4,12 +4,12 @@ mod levels;
 mod rule;
 
 use crate::{Choice, FreeSlots, Homes, Level, Occupancy, Policy, Refusal, Request, Traits, Within};
-use levels::Levels;
-use rule::{Rule, Wanted};
+use levels::KueueLevels;
+use rule::{KueueRule, Wanted};
 
 /// The order in which groups are tried, set by Kueue's feature gates.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Profile {
+pub enum KueueProfile {
     /// Requests without constraint take groups with least free capacity first, others those with most: the default of
     /// 0.15.
     #[default]
@@ -29,7 +29,7 @@ pub enum Profile {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct KueueTas {
     /// The order in which groups are tried.
-    pub profile: Profile,
+    pub profile: KueueProfile,
 }
 
 impl KueueTas {
@@ -38,8 +38,8 @@ impl KueueTas {
     fn wanted<'a>(
         request: &Request,
         free: &'a FreeSlots<'a>,
-    ) -> Result<(Levels<'a>, Wanted), Refusal> {
-        let levels = Levels::of(free);
+    ) -> Result<(KueueLevels<'a>, Wanted), Refusal> {
+        let levels = KueueLevels::of(free);
         let never = Refusal::Never { wanted: request.nodes, most: 0 };
         let wanted = wanted(request, &levels).ok_or(never)?;
         let slices = levels.slices(wanted.slice);
@@ -51,20 +51,24 @@ impl KueueTas {
     }
 
     /// The rule for one request.
-    fn rule<'a>(self, request: &Request, free: &'a FreeSlots<'a>) -> Result<Rule<'a>, Refusal> {
+    fn rule<'a>(
+        self,
+        request: &Request,
+        free: &'a FreeSlots<'a>,
+    ) -> Result<KueueRule<'a>, Refusal> {
         let (levels, wanted) = Self::wanted(request, free)?;
         let least_free = match self.profile {
-            Profile::Mixed => wanted.stays,
-            Profile::BestFit => false,
-            Profile::LeastFree => true,
+            KueueProfile::Mixed => wanted.stays,
+            KueueProfile::BestFit => false,
+            KueueProfile::LeastFree => true,
         };
-        Ok(Rule::new(levels, wanted, least_free))
+        Ok(KueueRule::new(levels, wanted, least_free))
     }
 }
 
 /// What a request asks for on a machine; `None` if it names a level that the machine does not have, or a level for
 /// slices above its own level.
-fn wanted(request: &Request, levels: &Levels<'_>) -> Option<Wanted> {
+fn wanted(request: &Request, levels: &KueueLevels<'_>) -> Option<Wanted> {
     let slots = request.nodes;
     let slice = match request.segment {
         None => (1, 0),
@@ -88,9 +92,9 @@ fn wanted(request: &Request, levels: &Levels<'_>) -> Option<Wanted> {
 impl Policy for KueueTas {
     fn name(&self) -> &'static str {
         match self.profile {
-            Profile::Mixed => "kueue-tas",
-            Profile::BestFit => "kueue-tas-best-fit",
-            Profile::LeastFree => "kueue-tas-least-free",
+            KueueProfile::Mixed => "kueue-tas",
+            KueueProfile::BestFit => "kueue-tas-best-fit",
+            KueueProfile::LeastFree => "kueue-tas-least-free",
         }
     }
 

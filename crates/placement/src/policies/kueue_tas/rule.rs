@@ -3,7 +3,7 @@
 
 use topolane_fabric::NodeIndex;
 
-use super::levels::Levels;
+use super::levels::KueueLevels;
 
 /// What a request asks for.
 #[derive(Debug, Clone, Copy)]
@@ -34,8 +34,8 @@ struct Offer {
     group: u32,
 }
 
-pub(super) struct Rule<'a> {
-    levels: Levels<'a>,
+pub(super) struct KueueRule<'a> {
+    levels: KueueLevels<'a>,
     wanted: Wanted,
     /// Whether groups with least free capacity go first instead of those with most.
     least_free: bool,
@@ -43,8 +43,8 @@ pub(super) struct Rule<'a> {
     slices: Vec<Vec<u32>>,
 }
 
-impl<'a> Rule<'a> {
-    pub(super) fn new(levels: Levels<'a>, wanted: Wanted, least_free: bool) -> Self {
+impl<'a> KueueRule<'a> {
+    pub(super) fn new(levels: KueueLevels<'a>, wanted: Wanted, least_free: bool) -> Self {
         let mut slices: Vec<Vec<u32>> = Vec::new();
         let (size, at) = wanted.slice;
         if size > 1 {
@@ -58,7 +58,7 @@ impl<'a> Rule<'a> {
                 slices.push(above);
             }
         }
-        Rule { levels, wanted, least_free, slices }
+        KueueRule { levels, wanted, least_free, slices }
     }
 
     /// The groups that take the request, the slices of each, and the level of the groups.

@@ -1,6 +1,6 @@
 use topolane_fabric::BlockIndex;
 
-use super::{Parts, Plan};
+use super::{SegmentParts, SegmentPlan};
 use crate::policies::Dedicated;
 use crate::{
     Choice, DedicatesLinks, FreeSlots, Homes, Occupancy, Policy, Refusal, Request, RoomHelps,
@@ -64,7 +64,7 @@ impl DedicatedSegments {
     /// The nodes of the plan with links of their own; `None` if there are no free links.
     fn with_links(
         &self,
-        plan: &Plan,
+        plan: &SegmentPlan,
         request: &Request,
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
@@ -92,7 +92,7 @@ impl DedicatedSegments {
     }
 
     /// The first blocks to try for a request that fits in one: blocks with jobs first, the tightest of them first.
-    fn holding(parts: Parts, counts: &[u32], occupancy: &Occupancy) -> Vec<BlockIndex> {
+    fn holding(parts: SegmentParts, counts: &[u32], occupancy: &Occupancy) -> Vec<BlockIndex> {
         let wanted = parts.wanted();
         let holds = |&(_, &count): &(BlockIndex, &u32)| count >= wanted;
         let mut holding: Vec<(bool, u32, BlockIndex)> = (0..)
@@ -106,21 +106,21 @@ impl DedicatedSegments {
 
     /// Calls `ask` for plans over several blocks, each plan once. Returns its first answer.
     fn over_blocks<T>(
-        parts: Parts,
+        parts: SegmentParts,
         counts: &[u32],
         (free, occupancy): (&FreeSlots<'_>, &Occupancy),
-        ask: impl Fn(&Plan) -> Option<T>,
+        ask: impl Fn(&SegmentPlan) -> Option<T>,
     ) -> Option<T> {
         let is_empty = |block| occupancy.held_in_block(block) == 0;
         let reaching = DedicatedSegments::reaching(free, counts, occupancy);
         // Usually all free nodes have free uplinks, so both counts are equal.
         let other = (reaching != counts).then_some(counts);
-        let mut asked: Vec<Plan> = Vec::new();
+        let mut asked: Vec<SegmentPlan> = Vec::new();
         for counts in std::iter::once(&reaching[..]).chain(other) {
             // Prefer blocks with jobs; if that finds no links, treat all blocks alike.
             for prefers in [true, false] {
-                let plan = Plan::of(parts, counts, |block| prefers && is_empty(block));
-                let is_new = |plan: &Plan| plan.blocks() > 1 && !asked.contains(plan);
+                let plan = SegmentPlan::of(parts, counts, |block| prefers && is_empty(block));
+                let is_new = |plan: &SegmentPlan| plan.blocks() > 1 && !asked.contains(plan);
                 let Some(plan) = plan.filter(is_new) else { continue };
                 let found = ask(&plan);
                 if found.is_some() {
@@ -149,7 +149,7 @@ impl Policy for DedicatedSegments {
     }
 
     fn homes(&self, request: &Request, occupancy: &Occupancy) -> Option<Homes> {
-        Parts::of(request, occupancy).homes(occupancy)
+        SegmentParts::of(request, occupancy).homes(occupancy)
     }
 
     fn choose(
@@ -159,7 +159,7 @@ impl Policy for DedicatedSegments {
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
         let free = &free.unshared(request, occupancy);
-        let parts = Parts::of(request, occupancy);
+        let parts = SegmentParts::of(request, occupancy);
         parts.check(free)?;
         let counts = free.in_blocks();
         let mut blocks = DedicatedSegments::holding(parts, &counts, occupancy).into_iter();
@@ -181,7 +181,7 @@ impl Policy for DedicatedSegments {
         occupancy: &Occupancy,
     ) -> Result<(), Refusal> {
         let free = &free.unshared(request, occupancy);
-        let parts = Parts::of(request, occupancy);
+        let parts = SegmentParts::of(request, occupancy);
         parts.check(free)?;
         let counts = free.in_blocks();
         let by_blocks = is_decided_by_blocks(request, free);
@@ -234,18 +234,20 @@ mod tests {
                 let request =
                     Request { segment: Some(segment), ..Request::whole_nodes(1, wanted, 1.0) };
                 let (free, parts) =
-                    (occupancy.free_slots(&request), Parts::of(&request, &occupancy));
+                    (occupancy.free_slots(&request), SegmentParts::of(&request, &occupancy));
                 let counts = free.in_blocks();
                 let reaching = DedicatedSegments::reaching(&free, &counts, &occupancy);
                 let mut slow = Vec::new();
                 for counts in [&reaching[..], &counts] {
                     for prefers in [true, false] {
                         let is_empty = |block| prefers && occupancy.held_in_block(block) == 0;
-                        slow.extend(Plan::of(parts, counts, is_empty).filter(|p| p.blocks() > 1));
+                        slow.extend(
+                            SegmentPlan::of(parts, counts, is_empty).filter(|p| p.blocks() > 1),
+                        );
                     }
                 }
                 let all = slow.len();
-                let mut once: Vec<Plan> = Vec::new();
+                let mut once: Vec<SegmentPlan> = Vec::new();
                 for plan in slow {
                     if !once.contains(&plan) {
                         once.push(plan);

@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use topolane_fabric::{BlockIndex, GroupIndex, NodeIndex};
 
-use super::{Parts, Plan};
+use super::{SegmentParts, SegmentPlan};
 use crate::{Choice, FreeSlots, Homes, Occupancy, Policy, Refusal, Request, Traits};
 
 /// Segments as in [`Segments`](super::Segments), on links that no other job may use, whatever the routing.
@@ -26,7 +26,7 @@ impl Policy for IsolatedSegments {
     }
 
     fn homes(&self, request: &Request, occupancy: &Occupancy) -> Option<Homes> {
-        Parts::of(request, occupancy).homes(occupancy)
+        SegmentParts::of(request, occupancy).homes(occupancy)
     }
 
     fn choose(
@@ -36,7 +36,7 @@ impl Policy for IsolatedSegments {
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
         let free = &free.unshared(request, occupancy);
-        let mut search = Search::of(request, free, occupancy)?;
+        let mut search = IsolatedSegmentsSearch::of(request, free, occupancy)?;
         let nodes = search.in_one_block().or_else(|| search.over_blocks());
         nodes.map(Choice::nodes).ok_or_else(|| free.would_share_links(request))
     }
@@ -48,7 +48,7 @@ impl Policy for IsolatedSegments {
         occupancy: &Occupancy,
     ) -> Result<(), Refusal> {
         let free = &free.unshared(request, occupancy);
-        let mut search = Search::of(request, free, occupancy)?;
+        let mut search = IsolatedSegmentsSearch::of(request, free, occupancy)?;
         if search.holding().next().is_some() || search.any_group() {
             return Ok(());
         }
@@ -57,9 +57,9 @@ impl Policy for IsolatedSegments {
 }
 
 /// Searches where a request may lie.
-struct Search<'a> {
+struct IsolatedSegmentsSearch<'a> {
     request: &'a Request,
-    parts: Parts,
+    parts: SegmentParts,
     free: &'a FreeSlots<'a>,
     /// The free slots of each block.
     counts: Cow<'a, [u32]>,
@@ -95,7 +95,7 @@ impl Usable {
     }
 }
 
-impl<'a> Search<'a> {
+impl<'a> IsolatedSegmentsSearch<'a> {
     /// Starts a search.
     ///
     /// # Errors
@@ -105,10 +105,10 @@ impl<'a> Search<'a> {
         free: &'a FreeSlots<'a>,
         occupancy: &'a Occupancy,
     ) -> Result<Self, Refusal> {
-        let parts = Parts::of(request, occupancy);
+        let parts = SegmentParts::of(request, occupancy);
         parts.check(free)?;
         let (counts, usable) = (free.in_blocks(), Usable::default());
-        Ok(Search { request, parts, free, counts, occupancy, usable })
+        Ok(IsolatedSegmentsSearch { request, parts, free, counts, occupancy, usable })
     }
 
     /// The blocks that can hold the whole job without crossing a group, with their free slots.
@@ -131,7 +131,7 @@ impl<'a> Search<'a> {
             (self.occupancy.held_in_block(block) == 0, slots, block)
         };
         let (block, _) = self.holding().min_by_key(tightness)?;
-        Some(Plan::in_one(self.parts, block).nodes(self.free))
+        Some(SegmentPlan::in_one(self.parts, block).nodes(self.free))
     }
 
     /// Whether any group can hold the parts.
@@ -192,7 +192,7 @@ impl<'a> Search<'a> {
     /// Takes the parts from the group that [`holds`](Self::holds) last accepted.
     fn fill(&self, level: usize, group: GroupIndex) -> Option<Vec<NodeIndex>> {
         let is_empty = |block| self.occupancy.held_in_block(block) == 0;
-        let plan = Plan::of(self.parts, &self.usable.counts, is_empty)?;
+        let plan = SegmentPlan::of(self.parts, &self.usable.counts, is_empty)?;
         let fabric = self.free.fabric();
         if !fabric.domains_span_leaves() {
             return Some(plan.nodes(self.free));

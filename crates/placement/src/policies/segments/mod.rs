@@ -7,8 +7,8 @@ mod plan;
 
 pub use dedicated::DedicatedSegments;
 pub use isolated::IsolatedSegments;
-use parts::Parts;
-use plan::Plan;
+use parts::SegmentParts;
+use plan::SegmentPlan;
 
 use crate::{Choice, FreeSlots, Homes, Occupancy, Policy, Refusal, Request, RoomHelps, Traits};
 
@@ -34,7 +34,7 @@ impl Policy for Segments {
     }
 
     fn homes(&self, request: &Request, occupancy: &Occupancy) -> Option<Homes> {
-        Parts::of(request, occupancy).homes(occupancy)
+        SegmentParts::of(request, occupancy).homes(occupancy)
     }
 
     fn choose(
@@ -43,17 +43,17 @@ impl Policy for Segments {
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
-        let parts = Parts::of(request, occupancy);
+        let parts = SegmentParts::of(request, occupancy);
         parts.check(free)?;
         let is_empty = |block| occupancy.held_in_block(block) == 0;
         if !request.share.is_whole() {
             let begun = free.only(|node| occupancy.held(node) > 0);
-            if let Some(plan) = Plan::of(parts, &begun.in_blocks(), is_empty) {
+            if let Some(plan) = SegmentPlan::of(parts, &begun.in_blocks(), is_empty) {
                 return Ok(Choice::nodes(plan.nodes(&begun)));
             }
         }
         let wanted = parts.wanted();
-        let plan = Plan::of(parts, &free.in_blocks(), is_empty);
+        let plan = SegmentPlan::of(parts, &free.in_blocks(), is_empty);
         let plan = plan.ok_or(Refusal::NotNow { wanted, free: wanted - 1 })?;
         Ok(Choice::nodes(plan.nodes(free)))
     }
@@ -64,6 +64,6 @@ impl Policy for Segments {
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<(), Refusal> {
-        Parts::of(request, occupancy).check(free)
+        SegmentParts::of(request, occupancy).check(free)
     }
 }

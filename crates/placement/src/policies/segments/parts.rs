@@ -4,7 +4,7 @@ use crate::{FreeSlots, Homes, Occupancy, Refusal, Request};
 
 /// The whole segments of a request, and the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Parts {
+pub(crate) struct SegmentParts {
     /// Slots of a segment; at least 1.
     pub segment: u32,
     /// The number of whole segments.
@@ -13,7 +13,7 @@ pub(crate) struct Parts {
     pub rest: u32,
 }
 
-impl Parts {
+impl SegmentParts {
     /// Splits a request; see [`Segments`](super::Segments) for one that names no segment.
     pub fn of(request: &Request, occupancy: &Occupancy) -> Self {
         let wanted = request.nodes.max(1);
@@ -23,7 +23,7 @@ impl Parts {
             None if wanted <= largest(request, occupancy) => wanted,
             None => 1,
         };
-        Parts { segment, whole: wanted / segment, rest: wanted % segment }
+        SegmentParts { segment, whole: wanted / segment, rest: wanted % segment }
     }
 
     /// The total number of slots.
@@ -60,7 +60,7 @@ impl Parts {
     /// The most slots available in such parts: whole segments, and one rest of at most the wanted size. `blocks` yields
     /// numbers of free slots, each with the number of blocks that have it.
     fn most(self, blocks: impl Iterator<Item = (u32, u32)>) -> u64 {
-        let Parts { segment, whole, rest } = self;
+        let SegmentParts { segment, whole, rest } = self;
         if whole == 1 && rest == 0 {
             // A single part may lie in the fullest block.
             let held = blocks.filter(|&(_, number)| number > 0);

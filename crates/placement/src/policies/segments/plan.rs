@@ -5,12 +5,12 @@ use std::collections::BinaryHeap;
 
 use topolane_fabric::{BlockIndex, NodeIndex};
 
-use super::Parts;
+use super::SegmentParts;
 use crate::FreeSlots;
 
 /// The slots to take from each block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct SegmentPlan {
     /// Blocks, and the slots of whole segments to take from each; ascending in a finished plan.
     whole: Vec<(BlockIndex, u32)>,
     /// The block of the rest, and the number of its slots.
@@ -19,13 +19,13 @@ pub(crate) struct Plan {
 
 /// A block that could be used.
 #[derive(Debug, Clone, Copy)]
-struct Block {
+struct UsableBlock {
     index: BlockIndex,
     free: u32,
     is_empty: bool,
 }
 
-impl Block {
+impl UsableBlock {
     /// A sort key: blocks with jobs before empty ones, then the tightest first.
     fn tightness(&self) -> (bool, u32, BlockIndex) {
         (self.is_empty, self.free, self.index)
@@ -36,7 +36,7 @@ impl Block {
 #[derive(Debug, Clone, Copy)]
 struct Ranked {
     over: u32,
-    block: Block,
+    block: UsableBlock,
 }
 
 impl Ranked {
@@ -65,46 +65,51 @@ impl Ord for Ranked {
     }
 }
 
-impl Plan {
+impl SegmentPlan {
     /// Plans a request, given the free slots of each block; `None` if the parts do not fit.
-    pub fn of(parts: Parts, counts: &[u32], is_empty: impl Fn(BlockIndex) -> bool) -> Option<Plan> {
+    pub fn of(
+        parts: SegmentParts,
+        counts: &[u32],
+        is_empty: impl Fn(BlockIndex) -> bool,
+    ) -> Option<SegmentPlan> {
         let wanted = parts.wanted();
         let holding = |(index, &free): (BlockIndex, &u32)| {
-            (free >= wanted).then(|| Block { index, free, is_empty: is_empty(index) })
+            (free >= wanted).then(|| UsableBlock { index, free, is_empty: is_empty(index) })
         };
-        let one = (0..).zip(counts).filter_map(holding).min_by_key(Block::tightness);
-        let in_one = |block: Block| Plan::in_one(parts, block.index);
+        let one = (0..).zip(counts).filter_map(holding).min_by_key(UsableBlock::tightness);
+        let in_one = |block: UsableBlock| SegmentPlan::in_one(parts, block.index);
         match one {
             Some(block) if !block.is_empty => return Some(in_one(block)),
             Some(block) if parts.segment == wanted => return Some(in_one(block)),
             None if parts.segment == wanted => return None,
             _ => {}
         }
-        let block = |(index, &free)| Block { index, free, is_empty: is_empty(index) };
-        let blocks: Vec<Block> = (0..).zip(counts).map(block).filter(|b| b.free > 0).collect();
-        let Some(one) = one else { return Plan::over(parts, blocks) };
+        let block = |(index, &free)| UsableBlock { index, free, is_empty: is_empty(index) };
+        let blocks: Vec<UsableBlock> =
+            (0..).zip(counts).map(block).filter(|b| b.free > 0).collect();
+        let Some(one) = one else { return SegmentPlan::over(parts, blocks) };
         let with_jobs = blocks.into_iter().filter(|block| !block.is_empty).collect();
-        Plan::over(parts, with_jobs).or_else(|| Some(in_one(one)))
+        SegmentPlan::over(parts, with_jobs).or_else(|| Some(in_one(one)))
     }
 
     /// Returns a plan in one block, which must hold all parts.
-    pub fn in_one(parts: Parts, block: BlockIndex) -> Plan {
+    pub fn in_one(parts: SegmentParts, block: BlockIndex) -> SegmentPlan {
         let rest = (parts.rest > 0).then_some((block, parts.rest));
-        Plan { whole: vec![(block, parts.whole * parts.segment)], rest }
+        SegmentPlan { whole: vec![(block, parts.whole * parts.segment)], rest }
     }
 
     /// Returns a plan over several blocks. Blocks where whole segments leave the fewest slots over come first.
-    fn over(parts: Parts, blocks: Vec<Block>) -> Option<Plan> {
+    fn over(parts: SegmentParts, blocks: Vec<UsableBlock>) -> Option<SegmentPlan> {
         if !parts.fit_in(blocks.iter().map(|block| block.free)) {
             return None;
         }
-        let Parts { segment, .. } = parts;
+        let SegmentParts { segment, .. } = parts;
         let most = blocks.iter().map(|block| block.free).max().unwrap_or(0);
         // A heap, because a plan takes only a few of the blocks.
-        let ranked = |block: Block| Reverse(Ranked { over: block.free % segment, block });
+        let ranked = |block: UsableBlock| Reverse(Ranked { over: block.free % segment, block });
         let mut left_over: BinaryHeap<Reverse<Ranked>> = blocks.into_iter().map(ranked).collect();
-        let mut taken: Vec<Block> = Vec::new();
-        let mut plan = Plan::default();
+        let mut taken: Vec<UsableBlock> = Vec::new();
+        let mut plan = SegmentPlan::default();
         let mut left = parts.whole;
         while left > 0 {
             // Take the tightest block that holds all that is left, if there is one.
@@ -140,7 +145,7 @@ impl Plan {
         self.whole.len() + usize::from(of_rest.is_some())
     }
 
-    fn sorted(mut self) -> Plan {
+    fn sorted(mut self) -> SegmentPlan {
         self.whole.sort_unstable();
         self
     }
@@ -162,7 +167,7 @@ impl Plan {
 }
 
 /// The block that can hold `slots` slots and leaves the fewest over; blocks with jobs before empty ones.
-fn tightest<'b>(blocks: impl Iterator<Item = &'b Block>, slots: u32) -> Option<BlockIndex> {
+fn tightest<'b>(blocks: impl Iterator<Item = &'b UsableBlock>, slots: u32) -> Option<BlockIndex> {
     let holding = blocks.filter(|block| block.free >= slots);
     holding.min_by_key(|block| block.tightness()).map(|block| block.index)
 }

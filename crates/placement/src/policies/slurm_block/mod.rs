@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use topolane_fabric::{BlockIndex, Fabric, NodeIndex};
 
 use self::loose::take_runs;
-use self::part::{Part, Sizes};
+use self::part::{BlockSizes, JobPart};
 use crate::homes::outside;
 use crate::{Choice, FreeSlots, Homes, Occupancy, Policy, Refusal, Request, Traits};
 
@@ -58,7 +58,7 @@ impl Policy for SlurmBlock {
         let fabric = occupancy.fabric();
         let blocks = base_blocks(fabric, &vec![0; fabric.blocks() as usize]).len();
         let part = request.segment.unwrap_or(request.nodes);
-        let outer = Part::new(part, blocks, &Sizes::of(fabric)).outer();
+        let outer = JobPart::new(part, blocks, &BlockSizes::of(fabric)).outer();
         let base: Vec<BlockIndex> = (0..blocks as BlockIndex).collect();
         let nodes = |blocks: &[BlockIndex]| {
             blocks.iter().flat_map(|&block| fabric.block_nodes(block)).copied().collect()
@@ -96,7 +96,7 @@ fn base_blocks<'a>(fabric: &Fabric, counts: &'a [u32]) -> &'a [u32] {
 /// The unit in which a request is placed: a segment, or the whole job. Slurm refuses a job that is not a multiple of
 /// its segment, and a segment larger than the base block size, even if base blocks have more nodes than that. Slurm has
 /// no requests for several slots of one node here, so these go into one base block if one can hold them.
-fn part_of(request: &Request, fabric: &Fabric, counts: &[u32]) -> Result<Part, Refusal> {
+fn part_of(request: &Request, fabric: &Fabric, counts: &[u32]) -> Result<JobPart, Refusal> {
     let wanted = request.nodes;
     let segment = request.segment.unwrap_or(wanted);
     let never = |most| Err(Refusal::Never { wanted, most });
@@ -106,13 +106,13 @@ fn part_of(request: &Request, fabric: &Fabric, counts: &[u32]) -> Result<Part, R
         Some(rest) => return never(wanted - rest),
     }
     if request.stacked {
-        return Ok(Part::anywhere(segment, counts));
+        return Ok(JobPart::anywhere(segment, counts));
     }
-    let sizes = Sizes::of(fabric);
+    let sizes = BlockSizes::of(fabric);
     if request.segment.is_some() && segment > sizes.base() {
         return never(0);
     }
-    Ok(Part::new(segment, counts.len(), &sizes))
+    Ok(JobPart::new(segment, counts.len(), &sizes))
 }
 
 /// The nodes that a request takes from base blocks, part by part, ascending. A block appears once for every part.

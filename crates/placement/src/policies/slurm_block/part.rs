@@ -12,20 +12,20 @@ const UNNAMED: u64 = 0b1_1111;
 
 /// The sizes that blocks of a machine may have.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sizes {
+pub(super) struct BlockSizes {
     /// The number of nodes of the smallest size. A base block may have more.
     base: u32,
     /// Bit k is set if a block may be 2^k neighbouring base blocks.
     multiples: u64,
 }
 
-impl Sizes {
+impl BlockSizes {
     /// Returns the sizes of a machine; if it names none, Slurm's default sizes.
     pub(super) fn of(fabric: &Fabric) -> Self {
         let base = fabric.base_block().max(1);
         let multiple = |size: &u32| 1 << (size / base).checked_ilog2().unwrap_or(0);
         let named = fabric.block_sizes().iter().map(multiple).fold(0, |all, one: u64| all | one);
-        Sizes { base, multiples: if named == 0 { UNNAMED } else { named } }
+        BlockSizes { base, multiples: if named == 0 { UNNAMED } else { named } }
     }
 
     /// The number of nodes of the smallest size.
@@ -40,7 +40,7 @@ impl Sizes {
 /// whole machine. The *inner* block has the next smaller size. The part may use the number of inner blocks that it
 /// would fill if they were empty, even if few of their nodes are free.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct JobPart {
     wanted: u32,
     /// The number of base blocks in the outer block.
     outer: usize,
@@ -50,9 +50,9 @@ pub(super) struct Part {
     most_inner: Option<usize>,
 }
 
-impl Part {
+impl JobPart {
     /// Returns a part of `wanted` nodes on a machine with `base_blocks` base blocks.
-    pub(super) fn new(wanted: u32, base_blocks: usize, sizes: &Sizes) -> Self {
+    pub(super) fn new(wanted: u32, base_blocks: usize, sizes: &BlockSizes) -> Self {
         let blocks = u64::from(wanted.div_ceil(sizes.base).max(1));
         let level = blocks.next_power_of_two().ilog2();
         let smaller = sizes.multiples & ((1 << level) - 1);
@@ -64,7 +64,7 @@ impl Part {
         let inner = 1usize << smaller.checked_ilog2().unwrap_or(0);
         let most = u64::from(wanted).div_ceil(u64::from(sizes.base) * inner as u64) as usize;
         let most_inner = (outer != inner * most).then_some(most);
-        Part { wanted, outer, inner, most_inner }
+        JobPart { wanted, outer, inner, most_inner }
     }
 
     /// The number of base blocks in the outer block.
@@ -76,7 +76,7 @@ impl Part {
     pub(super) fn anywhere(wanted: u32, counts: &[u32]) -> Self {
         let one = counts.iter().any(|&count| count >= wanted);
         let outer = if one { 1 } else { counts.len().max(1) };
-        Part { wanted, outer, inner: 1, most_inner: None }
+        JobPart { wanted, outer, inner: 1, most_inner: None }
     }
 
     /// Chooses the nodes to take from each base block; `counts` has their free nodes.
@@ -102,7 +102,7 @@ impl Part {
         }
         let (index, _) = best.ok_or(most)?;
         let first = index * self.outer;
-        let filling = Filling {
+        let filling = BlockFilling {
             part: self,
             counts,
             inner: &inner,
@@ -125,8 +125,8 @@ impl Part {
 }
 
 /// Fills the base blocks of an outer block, one after another.
-struct Filling<'a> {
-    part: &'a Part,
+struct BlockFilling<'a> {
+    part: &'a JobPart,
     counts: &'a [u32],
     /// The free nodes of each inner block at the start; empty if the number of inner blocks is not limited.
     inner: &'a [u32],
@@ -135,7 +135,7 @@ struct Filling<'a> {
     left: u32,
 }
 
-impl Filling<'_> {
+impl BlockFilling<'_> {
     /// Takes the best base block until there are enough nodes.
     ///
     /// The best base block may have no free nodes, because one in an inner block that is already used ranks above all
