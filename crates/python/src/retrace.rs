@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use topolane_fabric::{Fabric, InputError};
 use topolane_scheduler::queues::Slurm;
 use topolane_scheduler::queues::slurm::{
-    Answer, Asked, Because, By, RecordedStart, Retrace, SlurmConfig,
+    Because, By, RecordedStart, Retrace, RetraceAnswer, RetraceQuestion, SlurmConfig,
 };
 use topolane_simulator::{Options, simulate as run_events};
 
@@ -74,19 +74,19 @@ fn by_named(name: &str) -> PyResult<By> {
     })
 }
 
-fn row(asked: &Asked) -> Row {
+fn row(asked: &RetraceQuestion) -> Row {
     let by = if asked.by == By::Main { "main" } else { "backfill" };
     let recorded = asked.recorded.iter().map(|&(id, answer)| (id, word(answer))).collect();
     (asked.time, by, recorded, asked.more.clone())
 }
 
-fn word(answer: Answer) -> &'static str {
+fn word(answer: RetraceAnswer) -> &'static str {
     match answer {
-        Answer::Same(true) => "same",
-        Answer::Same(false) => "other nodes",
-        Answer::Not(Because::Unknown) => "not eligible",
-        Answer::Not(Because::Limit) => "limit",
-        Answer::Not(Because::Nodes) => "no nodes",
-        Answer::Not(Because::Others) => "behind others",
+        RetraceAnswer::Same(true) => "same",
+        RetraceAnswer::Same(false) => "other nodes",
+        RetraceAnswer::Not(Because::Unknown) => "not eligible",
+        RetraceAnswer::Not(Because::Limit) => "limit",
+        RetraceAnswer::Not(Because::Nodes) => "no nodes",
+        RetraceAnswer::Not(Because::Others) => "behind others",
     }
 }

@@ -21,7 +21,7 @@ const SPARE: usize = 16;
 
 /// A waiting job and its reservation.
 #[derive(Debug)]
-struct Entry {
+struct CountedJob {
     id: u64,
     nodes: i64,
     lasts: f64,
@@ -37,7 +37,7 @@ struct Entry {
 /// Classes of jobs with equal numbers of nodes and equal walltimes, in ascending order of nodes. Each property has its
 /// own list, because searches read all entries of one property.
 #[derive(Debug, Default)]
-struct Classes {
+struct CountedClasses {
     nodes: Vec<i64>,
     lasts: Vec<f64>,
     /// By class: the earliest time, in seconds, at which an interval may begin in which its nodes are free for long
@@ -50,7 +50,7 @@ struct Classes {
     longest: f64,
 }
 
-impl Classes {
+impl CountedClasses {
     fn len(&self) -> usize {
         self.places.len()
     }
@@ -99,10 +99,10 @@ impl Classes {
 /// for long enough before it.
 pub(crate) struct CountedPlan {
     /// The waiting jobs in queue order.
-    entries: Vec<Entry>,
+    entries: Vec<CountedJob>,
     /// Nodes over time that are neither held nor promised.
     idle: Steps,
-    classes: Classes,
+    classes: CountedClasses,
     /// Whether a waiting job does not fit this kind of plan.
     is_unfit: bool,
     changes: u64,
@@ -168,7 +168,7 @@ impl CountedPlan {
 
     pub fn into_promises(self) -> HashMap<u64, Promise> {
         let promised = self.entries.into_iter().filter(|entry| entry.start < f64::INFINITY);
-        let promise = |entry: Entry| Promise {
+        let promise = |entry: CountedJob| Promise {
             start: entry.start,
             end: entry.end,
             whole_nodes: entry.nodes,
@@ -187,7 +187,7 @@ impl CountedPlan {
         CountedPlan {
             entries: Vec::new(),
             idle,
-            classes: Classes::default(),
+            classes: CountedClasses::default(),
             is_unfit: false,
             changes: view.running.changes(),
             service: view.occupancy.service_changes(),
@@ -242,7 +242,12 @@ impl CountedPlan {
         }
     }
 
-    fn new_entry(&mut self, request: &Request, promise: Option<Promise>, view: &View<'_>) -> Entry {
+    fn new_entry(
+        &mut self,
+        request: &Request,
+        promise: Option<Promise>,
+        view: &View<'_>,
+    ) -> CountedJob {
         self.is_unfit |= !request.is_plain()
             || request.walltime.is_nan()
             || request.walltime < SHORTEST
@@ -253,7 +258,7 @@ impl CountedPlan {
             promise.map_or((f64::INFINITY, f64::INFINITY), |promise| (promise.start, promise.end));
         self.idle.add((start.max(view.now), end), -nodes);
         let class = self.classes.number(nodes, lasts);
-        Entry { id: request.id, nodes, lasts, class, start, end, is_own: false }
+        CountedJob { id: request.id, nodes, lasts, class, start, end, is_own: false }
     }
 
     /// Drops the classes that no waiting job uses.
@@ -371,7 +376,7 @@ impl CountedPlan {
 
     /// The earliest time before its reservation at which the job fits; `None` if there is none.
     fn earlier(&mut self, index: usize) -> Option<f64> {
-        let &Entry { nodes, lasts, class, start, .. } = &self.entries[index];
+        let &CountedJob { nodes, lasts, class, start, .. } = &self.entries[index];
         let clear = self.classes.clear_of(class);
         let mut found = f64::INFINITY;
         if *clear < start {

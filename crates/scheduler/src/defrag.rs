@@ -49,7 +49,7 @@ impl Defrag {
 
 /// A running job that a pass moved.
 #[derive(Debug, Clone)]
-pub struct Moved {
+pub struct MovedJob {
     /// The job.
     pub id: u64,
     /// The new placement.

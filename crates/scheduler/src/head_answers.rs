@@ -7,8 +7,8 @@ use std::sync::Arc;
 use topolane_fabric::NodeSet;
 use topolane_placement::{Occupancy, Placement, Policy, Request};
 
-use crate::promise::{Promise, number_of};
-use crate::running::Change;
+use crate::promise::{HeadPromise, number_of};
+use crate::running::RunningChange;
 use crate::view::View;
 
 /// The most placements that are remembered as in the way of the head.
@@ -47,7 +47,7 @@ impl HeadAnswers {
         rule: &dyn Policy,
         view: &View<'_>,
     ) -> Option<&'a mut Self> {
-        if !Promise::may_last(head, rule, view) || view.running.any_slowed() {
+        if !HeadPromise::may_last(head, rule, view) || view.running.any_slowed() {
             *kept = None;
             return None;
         }
@@ -79,7 +79,9 @@ impl HeadAnswers {
         }
         let Some(changes) = view.running.changes_since(self.seen) else { return false };
         // Jobs expected to end before then do not matter.
-        for Change { came, placement, .. } in changes.filter(|change| change.expected_end > first) {
+        for RunningChange { came, placement, .. } in
+            changes.filter(|change| change.expected_end > first)
+        {
             if !came {
                 self.in_the_way.clear();
             } else if self.own.as_ref().is_some_and(|own| !own.is_disjoint_from(placement)) {

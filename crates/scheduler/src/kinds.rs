@@ -10,7 +10,7 @@ const MOST: usize = 512;
 
 /// A number for every kind of request seen so far.
 #[derive(Debug, Default)]
-pub(crate) struct Kinds {
+pub(crate) struct RequestKinds {
     /// One request of each kind.
     seen: Vec<Request>,
     /// A number for every kind and size seen so far.
@@ -20,7 +20,7 @@ pub(crate) struct Kinds {
 /// The class of a request without a kind.
 pub(crate) const NO_CLASS: u32 = u32::MAX;
 
-impl Kinds {
+impl RequestKinds {
     /// Returns the kind of a request. `None` if it depends on more than its kind: nodes that it names, or slots that
     /// another system counts. Also `None` for a new kind if there are too many.
     pub(crate) fn of(&mut self, request: &Request) -> Option<u32> {

@@ -33,7 +33,7 @@ mod steps;
 mod timeline;
 mod view;
 
-pub use defrag::{Defrag, Moved};
+pub use defrag::{Defrag, MovedJob};
 pub use queue::{HeadWait, Pass, Queue, Reservation};
 pub use registry::{QUEUES, QueueInfo, queue};
 pub use running::{Running, RunningJob};

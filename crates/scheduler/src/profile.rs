@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 
 /// `free[i]` nodes are free from `times[i]` to `times[i + 1]`; the last step never ends.
 #[derive(Debug, Clone)]
-pub(crate) struct Profile {
+pub(crate) struct FreeProfile {
     times: Vec<f64>,
     free: Vec<i64>,
 }
 
-impl Profile {
+impl FreeProfile {
     /// Returns a profile with `free` nodes from `now` on.
     pub fn new(now: f64, free: i64) -> Self {
-        Profile { times: vec![now], free: vec![free] }
+        FreeProfile { times: vec![now], free: vec![free] }
     }
 
     /// The index of the step that begins at `time`, which is added if missing.
@@ -63,8 +63,8 @@ impl Profile {
         self.free[first..last].iter().copied().min().unwrap_or(0)
     }
 
-    /// For each step, its beginning and the fewest free nodes for `duration` from there on: like [`Profile::least`] at
-    /// every step, in one walk.
+    /// For each step, its beginning and the fewest free nodes for `duration` from there on: like
+    /// [`FreeProfile::least`] at every step, in one walk.
     pub fn leasts(&self, duration: f64) -> impl Iterator<Item = (f64, i64)> + '_ {
         // Steps from the present one on whose free nodes are fewer than in all later steps seen so far.
         let mut low: VecDeque<usize> = VecDeque::new();
@@ -94,13 +94,13 @@ impl Profile {
 mod tests {
     use proptest::prelude::*;
 
-    use super::Profile;
+    use super::FreeProfile;
 
     proptest! {
         /// Nodes that are taken and given back fit again for the same duration, however the end was rounded.
         #[test]
         fn what_is_given_back_fits_again(start in 0.0..1e7f64, duration in 1.0..1e5f64) {
-            let mut profile = Profile::new(0.0, 0);
+            let mut profile = FreeProfile::new(0.0, 0);
             profile.add(start, start + duration, 1);
             prop_assert!(profile.earliest(duration, 1).total_cmp(&start).is_eq());
         }
@@ -111,7 +111,7 @@ mod tests {
             held in prop::collection::vec((0usize..50, 0usize..30, any::<bool>(), -5i64..6), 0..20),
             asked in prop::collection::vec((0usize..80, 1usize..30, 12i64..30), 1..20),
         ) {
-            let (mut profile, mut moments) = (Profile::new(0.0, 20), [20i64; 120]);
+            let (mut profile, mut moments) = (FreeProfile::new(0.0, 20), [20i64; 120]);
             for (start, length, is_for_good, nodes) in held {
                 let (end, last) = if is_for_good { (f64::INFINITY, 120) } else { ((start + length) as f64, start + length) };
                 profile.add(start as f64, end, nodes);
@@ -136,7 +136,7 @@ mod tests {
             held in prop::collection::vec((0u32..50, 1u32..30, -5i64..5), 0..20),
             duration in 1u32..40,
         ) {
-            let mut profile = Profile::new(0.0, 20);
+            let mut profile = FreeProfile::new(0.0, 20);
             for (start, length, nodes) in held {
                 profile.add(f64::from(start), f64::from(start + length), nodes);
             }

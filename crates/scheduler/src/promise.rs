@@ -8,7 +8,7 @@ use crate::view::View;
 /// The answers behind the last reservation, under a policy that never refuses because of more free capacity. They hold
 /// until a job ends and frees capacity at that time, or a job arrives that the queue did not start.
 #[derive(Debug)]
-pub(crate) struct Promise {
+pub(crate) struct HeadPromise {
     head: u64,
     nodes: u32,
     /// The policy that gave the answers.
@@ -22,7 +22,7 @@ pub(crate) struct Promise {
     service: u64,
 }
 
-impl Promise {
+impl HeadPromise {
     /// Whether answers of a policy for a request may be remembered.
     pub fn may_last(request: &Request, rule: &dyn Policy, view: &View<'_>) -> bool {
         rule.traits().isolates
@@ -36,7 +36,7 @@ impl Promise {
     /// Returns a promise for a head that fits at `at` and is refused before `refused_before`; `None` if it may not be
     /// remembered.
     pub fn new(head: &Request, at: f64, refused_before: f64, view: &View<'_>) -> Option<Self> {
-        Promise::may_last(head, view.policy, view).then(|| Promise {
+        HeadPromise::may_last(head, view.policy, view).then(|| HeadPromise {
             head: head.id,
             nodes: head.nodes,
             rule: number_of(view.policy),
@@ -60,7 +60,7 @@ impl Promise {
             && self.rule == number_of(view.policy)
             && self.service == view.occupancy.service_changes()
             && self.at >= view.now
-            && Promise::may_last(request, view.policy, view);
+            && HeadPromise::may_last(request, view.policy, view);
         if !is_same {
             return false;
         }

@@ -1,7 +1,7 @@
 //! The list of queue disciplines, by name.
 
 use crate::queue::Queue;
-use crate::queues::{Conservative, Easy, Fcfs, Recorded, Slurm};
+use crate::queues::{Conservative, Easy, Fcfs, RecordedStarts, Slurm};
 
 /// A registered queue discipline.
 pub struct QueueInfo {
@@ -44,7 +44,7 @@ pub const QUEUES: [QueueInfo; 7] = [
     QueueInfo {
         name: "recorded",
         summary: "start times from the log",
-        build: || Box::new(Recorded),
+        build: || Box::new(RecordedStarts),
     },
 ];
 

@@ -23,7 +23,7 @@ pub struct RunningJob {
 
 /// The start or end of a job.
 #[derive(Debug, Clone)]
-pub(crate) struct Change {
+pub(crate) struct RunningChange {
     pub came: bool,
     pub expected_end: f64,
     pub placement: Arc<Placement>,
@@ -36,7 +36,7 @@ const REMEMBERED: usize = 1 << 10;
 #[derive(Debug, Clone, Default)]
 pub struct Running {
     /// The latest changes; `forgotten` counts the changes before them.
-    changes: VecDeque<Change>,
+    changes: VecDeque<RunningChange>,
     forgotten: u64,
     jobs: Vec<RunningJob>,
     /// The distinct times at which running jobs are expected to end, ascending.
@@ -86,7 +86,7 @@ impl Running {
     }
 
     /// The starts and ends after the first `seen`; `None` if they are no longer remembered.
-    pub(crate) fn changes_since(&self, seen: u64) -> Option<impl Iterator<Item = &Change>> {
+    pub(crate) fn changes_since(&self, seen: u64) -> Option<impl Iterator<Item = &RunningChange>> {
         let known = usize::try_from(seen.checked_sub(self.forgotten)?).ok()?;
         (known <= self.changes.len()).then(|| self.changes.range(known..))
     }
@@ -97,7 +97,7 @@ impl Running {
             self.forgotten += 1;
         }
         let (expected_end, placement) = (job.expected_end, Arc::clone(&job.placement));
-        self.changes.push_back(Change { came, expected_end, placement });
+        self.changes.push_back(RunningChange { came, expected_end, placement });
     }
 
     /// Whether any running job shares its nodes.

@@ -9,8 +9,8 @@ use topolane_placement::{
     Refusal, Request, SeenRequests, lend,
 };
 
-use crate::defrag::{Defrag, Moved};
-use crate::kinds::Kinds;
+use crate::defrag::{Defrag, MovedJob};
+use crate::kinds::RequestKinds;
 use crate::queue::{HeadWait, Pass, Queue};
 use crate::running::{Running, RunningJob};
 use crate::view::{EndedEarly, View, Waiting};
@@ -26,7 +26,7 @@ pub struct Scheduler {
     classes: VecDeque<u32>,
     /// The ids of all waiting and running jobs.
     known: HashSet<u64>,
-    kinds: Kinds,
+    kinds: RequestKinds,
     /// Kinds and sizes known to fit on the empty machine, if the policy depends on nothing else.
     placeable: HashSet<(u32, u32)>,
     /// The number of waiting jobs with a begin time.
@@ -40,7 +40,7 @@ pub struct Scheduler {
     other_rule: bool,
     last: Pass,
     defrag: Option<Defrag>,
-    moved: Vec<Moved>,
+    moved: Vec<MovedJob>,
     ended_early: Vec<EndedEarly>,
     lent: Vec<Lent>,
     seen: SeenRequests,
@@ -56,7 +56,7 @@ impl Scheduler {
             waiting: VecDeque::new(),
             classes: VecDeque::new(),
             known: HashSet::new(),
-            kinds: Kinds::default(),
+            kinds: RequestKinds::default(),
             placeable: HashSet::new(),
             with_begin: 0,
             running: Running::default(),
@@ -418,7 +418,7 @@ impl Scheduler {
     }
 
     /// The running jobs that the last pass moved, with their new placements. All moves came before the starts.
-    pub fn last_moved(&self) -> &[Moved] {
+    pub fn last_moved(&self) -> &[MovedJob] {
         &self.moved
     }
 

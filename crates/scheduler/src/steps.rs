@@ -5,7 +5,7 @@ const MOST: usize = 64;
 
 /// A block of consecutive steps; never empty.
 #[derive(Debug, Clone)]
-struct Block {
+struct StepBlock {
     /// `free[i]` nodes are free from `times[i]` to the next step.
     times: Vec<f64>,
     free: Vec<i32>,
@@ -26,14 +26,14 @@ type At = (usize, usize);
 /// first step begins before all times; the last never ends. Neighbouring steps always differ.
 #[derive(Debug, Clone)]
 pub(crate) struct Steps {
-    blocks: Vec<Block>,
+    blocks: Vec<StepBlock>,
     /// The beginning of each block.
     begins: Vec<f64>,
 }
 
-impl Block {
+impl StepBlock {
     fn new(times: Vec<f64>, free: Vec<i32>) -> Self {
-        let mut block = Block { times, free, most: 0, least: 0 };
+        let mut block = StepBlock { times, free, most: 0, least: 0 };
         block.measure();
         block
     }
@@ -53,7 +53,7 @@ impl Steps {
     /// Returns a function with `free` free nodes at all times.
     pub fn new(free: i64) -> Self {
         let begin = f64::NEG_INFINITY;
-        Steps { blocks: vec![Block::new(vec![begin], vec![narrow(free)])], begins: vec![begin] }
+        Steps { blocks: vec![StepBlock::new(vec![begin], vec![narrow(free)])], begins: vec![begin] }
     }
 
     /// The step that contains a time.
@@ -150,7 +150,7 @@ impl Steps {
             let free = changed.free.split_off(MOST / 2);
             changed.measure();
             self.begins.insert(block + 1, times[0]);
-            self.blocks.insert(block + 1, Block::new(times, free));
+            self.blocks.insert(block + 1, StepBlock::new(times, free));
         }
     }
 
@@ -303,7 +303,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::Steps;
-    use crate::profile::Profile;
+    use crate::profile::FreeProfile;
 
     /// The end of the interval around `time` in which nodes that were free before it stay free.
     fn free_until(steps: &Steps, time: f64, nodes: i64) -> f64 {
@@ -325,7 +325,7 @@ mod tests {
             forgotten in 0u32..100,
         ) {
             let mut steps = Steps::new(20);
-            let mut profile = Profile::new(0.0, 20);
+            let mut profile = FreeProfile::new(0.0, 20);
             for (start, length, nodes) in held {
                 let (start, end) = (f64::from(start), f64::from(start + length));
                 steps.add((start, end), nodes);

@@ -8,7 +8,7 @@ pub(crate) const MOST_NODES: u32 = 63;
 
 /// The bits held from `time` until the next step.
 #[derive(Debug, Clone, Copy)]
-struct Step {
+struct HeldStep {
     time: f64,
     held: u64,
 }
@@ -17,7 +17,7 @@ struct Step {
 #[derive(Debug, Clone)]
 pub(crate) struct Timeline {
     /// The first step begins before all times; the last never ends.
-    steps: Vec<Step>,
+    steps: Vec<HeldStep>,
     holds: u32,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Openings {
 
 impl Timeline {
     pub fn new() -> Self {
-        Timeline { steps: vec![Step { time: f64::NEG_INFINITY, held: 0 }], holds: 0 }
+        Timeline { steps: vec![HeldStep { time: f64::NEG_INFINITY, held: 0 }], holds: 0 }
     }
 
     /// The number of holds so far; wraps around.
@@ -65,7 +65,7 @@ impl Timeline {
         if self.steps[index].time.total_cmp(&time).is_eq() {
             return index;
         }
-        self.steps.insert(index + 1, Step { time, ..self.steps[index] });
+        self.steps.insert(index + 1, HeldStep { time, ..self.steps[index] });
         index + 1
     }
 

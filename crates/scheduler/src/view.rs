@@ -8,7 +8,7 @@ use topolane_placement::{
     make_room,
 };
 
-use crate::defrag::{Defrag, Moved};
+use crate::defrag::{Defrag, MovedJob};
 #[cfg(doc)]
 use crate::kinds::NO_CLASS;
 use crate::running::{Running, RunningJob};
@@ -109,7 +109,7 @@ pub struct View<'a> {
     /// Limits for moving running jobs; `None` if none may be moved.
     pub defrag: Option<&'a mut Defrag>,
     pub(crate) started: Vec<(usize, Arc<Placement>)>,
-    pub(crate) moved: Vec<Moved>,
+    pub(crate) moved: Vec<MovedJob>,
     pub(crate) ended_early: Vec<EndedEarly>,
 }
 
@@ -239,7 +239,7 @@ impl<'a> View<'a> {
         if let Some(defrag) = &mut self.defrag {
             defrag.moves += plan.moved.len() as u64;
         }
-        let moved = |(moved, placement)| Moved { id: moved, placement, made_room_for: id };
+        let moved = |(moved, placement)| MovedJob { id: moved, placement, made_room_for: id };
         self.moved.extend(plan.moved.into_iter().map(moved));
         true
     }

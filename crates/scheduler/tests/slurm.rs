@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use topolane_placement::{Attributes, Request, Share};
 use topolane_scheduler::queues::Slurm;
 use topolane_scheduler::queues::slurm::{
-    Answer, Asked, Because, By, RecordedStart, Retrace, SlurmConfig,
+    Because, By, RecordedStart, Retrace, RetraceAnswer, RetraceQuestion, SlurmConfig,
 };
 use topolane_scheduler::{EndedEarly, Scheduler};
 
@@ -782,7 +782,11 @@ fn run(jobs: &[Job]) -> common::Run {
 
 /// What the queue answers about recorded starts by the main scheduler. A start is the job, the second, its first node
 /// and its number of nodes.
-fn retraced(config: &str, jobs: &[(f64, Request)], starts: &[(u64, f64, u32, u32)]) -> Vec<Asked> {
+fn retraced(
+    config: &str,
+    jobs: &[(f64, Request)],
+    starts: &[(u64, f64, u32, u32)],
+) -> Vec<RetraceQuestion> {
     let slurm = Slurm::new(SlurmConfig::parse(config).unwrap(), &machine()).unwrap();
     let start = |&(id, at, first, count): &(u64, f64, u32, u32)| {
         (id, RecordedStart { at, nodes: (first..first + count).collect(), by: Some(By::Main) })
@@ -803,10 +807,10 @@ fn a_start_is_decided_alike_if_the_queue_makes_it_in_the_recorded_state() {
     let jobs = [(0.0, ask(1, 24, 10.0, DEFAULT)), (1.0, ask(2, 8, 5.0, DEFAULT))];
     let asked = retraced("{}", &jobs, &[(1, 1.0, 0, 24), (2, 12.0, 0, 8)]);
     let answers: Vec<_> = asked.iter().flat_map(|asked| asked.recorded.clone()).collect();
-    assert_eq!(answers, [(1, Answer::Same(true)), (2, Answer::Same(true))]);
+    assert_eq!(answers, [(1, RetraceAnswer::Same(true)), (2, RetraceAnswer::Same(true))]);
     assert!(asked.iter().all(|asked| asked.more.is_empty()));
     let asked = retraced("{}", &jobs, &[(1, 1.0, 0, 24), (2, 12.0, 8, 8)]);
-    assert_eq!(asked[1].recorded, [(2, Answer::Same(false))]);
+    assert_eq!(asked[1].recorded, [(2, RetraceAnswer::Same(false))]);
 }
 
 /// A start that the queue does not make has its reason: another job goes before it, a limit holds it back, or there are
@@ -819,20 +823,20 @@ fn a_start_that_the_queue_does_not_make_has_its_reason() {
         (2.0, ask(3, 24, 10.0, DEFAULT)),
     ];
     let asked = retraced("{}", &jobs, &[(1, 1.0, 0, 24), (3, 12.0, 0, 24), (2, 23.0, 0, 24)]);
-    assert_eq!(asked[1].recorded, [(3, Answer::Not(Because::Others))]);
+    assert_eq!(asked[1].recorded, [(3, RetraceAnswer::Not(Because::Others))]);
     assert_eq!(asked[1].more, [2]);
-    assert_eq!(asked[2].recorded, [(2, Answer::Same(true))]);
+    assert_eq!(asked[2].recorded, [(2, RetraceAnswer::Same(true))]);
 
     let limit = r#"{"qos": [{"name": "one", "limits": {"jobs": 1}}]}"#;
     let of_one = ("", "", "one");
     let jobs = [(0.0, ask(1, 1, 50.0, of_one)), (1.0, ask(2, 1, 50.0, of_one))];
     let asked = retraced(limit, &jobs, &[(1, 1.0, 0, 1), (2, 4.0, 1, 1)]);
-    assert_eq!(asked[1].recorded, [(2, Answer::Not(Because::Limit))]);
+    assert_eq!(asked[1].recorded, [(2, RetraceAnswer::Not(Because::Limit))]);
 
     let kept = r#"{"reservations": [{"name": "kept", "nodes": "n[1-24]", "from": 0}]}"#;
     let jobs = [(0.0, ask(1, 1, 50.0, DEFAULT))];
     let asked = retraced(kept, &jobs, &[(1, 1.0, 0, 1)]);
-    assert_eq!(asked[0].recorded, [(1, Answer::Not(Because::Nodes))]);
+    assert_eq!(asked[0].recorded, [(1, RetraceAnswer::Not(Because::Nodes))]);
 }
 
 /// A cancelled job is forgotten. If it is submitted again, it stands behind the jobs that came in the meantime.

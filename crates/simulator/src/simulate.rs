@@ -8,7 +8,7 @@ use topolane_placement::{
     Attributes, Lent, Placement, Policy, Refusal, Request, Share, Traits, Within,
 };
 use topolane_scheduler::{
-    Defrag, EndedBy, EndedEarly, HeadWait, Moved, Queue, Reservation, Scheduler,
+    Defrag, EndedBy, EndedEarly, HeadWait, MovedJob, Queue, Reservation, Scheduler,
 };
 
 use crate::coupling::Coupling;
@@ -646,7 +646,7 @@ impl Run<'_> {
     fn follow_moves(&mut self, now: f64) -> Vec<(Arc<Placement>, f64)> {
         let Some(moving) = self.options.moving else { return Vec::new() };
         let mut vacated = Vec::new();
-        for Moved { id, placement, made_room_for } in self.scheduler.last_moved().to_vec() {
+        for MovedJob { id, placement, made_room_for } in self.scheduler.last_moved().to_vec() {
             let Some(&order) = self.order.get(&id) else { continue };
             let job = &mut self.outcome.jobs[order];
             self.link_log.place(id, &placement, job.start, now);

@@ -5,15 +5,15 @@ use std::ops::Range;
 
 use topolane_placement::Request;
 
-use super::held::Held;
-use super::homes::Homes;
-use super::opening::{Opening, Room};
+use super::held::HeldTimelines;
+use super::homes::LeafRuns;
+use super::opening::{Opening, OpeningRoom};
 use super::windows::{Window, Windows};
 use crate::queues::reservation::lasts;
 
 /// Jobs that ask for the same nodes and walltime, and the times, in seconds, at which they may fit.
 #[derive(Debug)]
-struct Class {
+struct WaitingClass {
     nodes: u32,
     lasts: f64,
     /// The index of the runs of leaves where they must lie.
@@ -34,13 +34,13 @@ struct Opened {
     run: usize,
     /// The time span for which it had been held.
     when: (f64, f64),
-    room: Room,
+    room: OpeningRoom,
 }
 
 /// A quick test that excludes most jobs from using an opening. It has everything that is checked for every pair of job
 /// and opening.
 #[derive(Debug)]
-struct Bounds {
+struct OpeningBounds {
     /// No job that uses the opening begins before this time.
     first: f64,
     /// When the span of the opening begins.
@@ -52,27 +52,37 @@ struct Bounds {
 /// The runs of leaves where jobs must lie, and the openings there.
 #[derive(Debug)]
 struct Home {
-    homes: Homes,
+    homes: LeafRuns,
     /// No class has fewer nodes than this.
     fewest: u32,
     /// No class has a later `clear` than this.
     clear: f64,
-    /// The openings since the last [`Classes::trim`].
+    /// The openings since the last [`WaitingClasses::trim`].
     opened: Vec<Opened>,
-    bounds: Vec<Bounds>,
+    bounds: Vec<OpeningBounds>,
 }
 
 impl Home {
     /// Records an opening. No job that uses it can begin before `first`.
     fn note(&mut self, first: f64, opened: Opened) {
-        self.bounds.push(Bounds { first, begin: opened.when.0, longest: opened.room.longest() });
+        self.bounds.push(OpeningBounds {
+            first,
+            begin: opened.when.0,
+            longest: opened.room.longest(),
+        });
         self.opened.push(opened);
     }
 
     /// The window in which a job of a class may begin to use an opening; `None` if the opening is too small, or no
     /// longer there.
-    fn window(&mut self, index: usize, class: &Class, held: &mut Held, now: f64) -> Option<Window> {
-        let Bounds { first, begin, .. } = self.bounds[index];
+    fn window(
+        &mut self,
+        index: usize,
+        class: &WaitingClass,
+        held: &mut HeldTimelines,
+        now: f64,
+    ) -> Option<Window> {
+        let OpeningBounds { first, begin, .. } = self.bounds[index];
         let opened = &mut self.opened[index];
         let from = first.max(begin - class.lasts - 1.0).max(now);
         let until = opened.when.1.min(class.clear);
@@ -81,7 +91,7 @@ impl Home {
         }
         let run = self.homes.runs[opened.run].clone();
         match &mut opened.room {
-            Room::Within { leaf, bits, holds, longest } if *holds != held.holds(*leaf) => {
+            OpeningRoom::Within { leaf, bits, holds, longest } if *holds != held.holds(*leaf) => {
                 // Other jobs have taken a part of the opening since.
                 let openings = held.openings(*leaf, *bits, opened.when, now);
                 (*holds, *longest) = (held.holds(*leaf), openings.with_nodes);
@@ -89,8 +99,8 @@ impl Home {
                 (bounds.first, bounds.longest) = (openings.first, opened.room.longest());
                 self.window(index, class, held, now)
             }
-            Room::Within { .. } => Some(Window { run, from, until }),
-            Room::Across { .. } => {
+            OpeningRoom::Within { .. } => Some(Window { run, from, until }),
+            OpeningRoom::Across { .. } => {
                 let shape = (class.nodes, class.lasts);
                 let found = held.counted_from(&run, shape, (from, opened.when.1));
                 if found.is_none() {
@@ -104,8 +114,8 @@ impl Home {
 
 /// All classes of waiting jobs.
 #[derive(Debug, Default)]
-pub(super) struct Classes {
-    classes: Vec<Class>,
+pub(super) struct WaitingClasses {
+    classes: Vec<WaitingClass>,
     homes: Vec<Home>,
     /// The index of each class, by its home, its nodes and the bits of its walltime.
     known: HashMap<(usize, u32, u64), usize>,
@@ -113,13 +123,13 @@ pub(super) struct Classes {
     gone: Vec<usize>,
 }
 
-impl Classes {
+impl WaitingClasses {
     pub fn len(&self) -> usize {
         self.classes.len()
     }
 
     /// Returns the class of a request that must lie in these homes.
-    pub fn of(&mut self, request: &Request, homes: Homes) -> usize {
+    pub fn of(&mut self, request: &Request, homes: LeafRuns) -> usize {
         let known = self.homes.iter().position(|home| home.homes == homes);
         let home = known.unwrap_or_else(|| {
             let (fewest, clear, opened) = (u32::MAX, f64::NEG_INFINITY, Vec::new());
@@ -131,7 +141,7 @@ impl Classes {
 
     /// Returns the class of jobs that differ from a class only in how long they last.
     pub fn like(&mut self, class: usize, lasts: f64) -> usize {
-        let Class { home, nodes, .. } = self.classes[class];
+        let WaitingClass { home, nodes, .. } = self.classes[class];
         self.with(home, nodes, lasts)
     }
 
@@ -141,7 +151,7 @@ impl Classes {
             return known;
         }
         let never = f64::NEG_INFINITY;
-        let class = Class {
+        let class = WaitingClass {
             nodes,
             lasts,
             home,
@@ -178,16 +188,27 @@ impl Classes {
     }
 
     /// Whether a job of a class may fit before `start`.
-    pub fn may_fit_before(&mut self, class: usize, held: &mut Held, start: f64, now: f64) -> bool {
+    pub fn may_fit_before(
+        &mut self,
+        class: usize,
+        held: &mut HeldTimelines,
+        start: f64,
+        now: f64,
+    ) -> bool {
         self.see(class, held, now).0.first < start
     }
 
     /// Returns a class and its home after adding all openings there to its windows.
-    fn see(&mut self, class: usize, held: &mut Held, now: f64) -> (&mut Class, &mut Home) {
+    fn see(
+        &mut self,
+        class: usize,
+        held: &mut HeldTimelines,
+        now: f64,
+    ) -> (&mut WaitingClass, &mut Home) {
         let class = &mut self.classes[class];
         let home = &mut self.homes[class.home];
         let (clear, lasts) = (class.clear, class.lasts);
-        let may_use = |opened: &Bounds| {
+        let may_use = |opened: &OpeningBounds| {
             opened.begin < clear + lasts + 1.0 && opened.first < clear && lasts <= opened.longest
         };
         let mut index = class.seen;
@@ -204,7 +225,7 @@ impl Classes {
     }
 
     /// Shortens the windows of each class to its time in `last`. Drops the classes whose time is `None`.
-    pub fn trim(&mut self, last: &[Option<f64>], held: &mut Held, now: f64) {
+    pub fn trim(&mut self, last: &[Option<f64>], held: &mut HeldTimelines, now: f64) {
         for (index, last) in last.iter().enumerate() {
             if last.is_some_and(|last| self.classes[index].clear.min(last) > now) {
                 self.see(index, held, now);
@@ -236,7 +257,7 @@ impl Classes {
     }
 
     /// Records where and when jobs may fit after something was given back.
-    pub fn open(&mut self, openings: &[Opening], held: &mut Held, now: f64) {
+    pub fn open(&mut self, openings: &[Opening], held: &mut HeldTimelines, now: f64) {
         for opening in openings.iter().filter(|opening| opening.bits != 0) {
             self.open_leaf(opening, held, now);
         }
@@ -246,7 +267,7 @@ impl Classes {
     }
 
     /// Records an opening for jobs that fit on one leaf.
-    fn open_leaf(&mut self, opening: &Opening, held: &Held, now: f64) {
+    fn open_leaf(&mut self, opening: &Opening, held: &HeldTimelines, now: f64) {
         let (bits, when) = (opening.bits, opening.when);
         let longest = &opening.openings.with_nodes;
         if longest.first().is_none_or(|&longest| longest <= 0.0) {
@@ -260,21 +281,21 @@ impl Classes {
             for run in home.homes.with(&opening.leaves) {
                 let leaf = opening.leaves.start;
                 let holds = held.holds(leaf);
-                let room = Room::Within { leaf, bits, holds, longest: longest.clone() };
+                let room = OpeningRoom::Within { leaf, bits, holds, longest: longest.clone() };
                 home.note(first, Opened { run, when, room });
             }
         }
     }
 
     /// Records an opening for jobs that cross leaves.
-    fn open_leaves(&mut self, opening: &Opening, held: &mut Held, now: f64) {
+    fn open_leaves(&mut self, opening: &Opening, held: &mut HeldTimelines, now: f64) {
         let first = opening.openings.first.max(now);
         for home in &mut self.homes {
             if home.homes.are_leaves || home.clear <= first {
                 continue;
             }
             for run in home.homes.with(&opening.leaves) {
-                let room = Room::across(opening, held, &home.homes.runs[run], home.fewest);
+                let room = OpeningRoom::across(opening, held, &home.homes.runs[run], home.fewest);
                 if let Some(room) = room {
                     home.note(first, Opened { run, when: opening.when, room });
                 }
@@ -283,7 +304,13 @@ impl Classes {
     }
 
     /// The earliest time before `limit` at which a job of a class may fit.
-    pub fn earliest(&mut self, class: usize, held: &mut Held, limit: f64, now: f64) -> Option<f64> {
+    pub fn earliest(
+        &mut self,
+        class: usize,
+        held: &mut HeldTimelines,
+        limit: f64,
+        now: f64,
+    ) -> Option<f64> {
         let (class, home) = self.see(class, held, now);
         let shape = (class.nodes, class.lasts);
         class.windows.begin_at(now);
@@ -301,7 +328,7 @@ impl Classes {
     }
 
     /// Removes a time at which a job of a class turned out not to fit.
-    pub fn pass_over(&mut self, class: usize, held: &Held, time: f64) {
+    pub fn pass_over(&mut self, class: usize, held: &HeldTimelines, time: f64) {
         let class = &mut self.classes[class];
         let home = &mut self.homes[class.home];
         class.windows.pass_over(held, time);
@@ -321,16 +348,16 @@ mod tests {
     use topolane_fabric::{Fabric, pgft};
     use topolane_placement::{Occupancy, Request};
 
-    use super::{Classes, Held, Homes};
+    use super::{HeldTimelines, LeafRuns, WaitingClasses};
 
     /// A class stays known while one of its jobs waits, even if it reuses the slot of a dropped class.
     #[test]
     fn a_class_that_came_again_is_not_forgotten() {
         let fabric = Fabric::build(&pgft("n", &[4, 3], &[1, 2], &[1, 1])).unwrap();
-        let mut held = Held::new(&Occupancy::new(Arc::new(fabric)));
-        let mut classes = Classes::default();
-        let class = |classes: &mut Classes, nodes| {
-            classes.of(&Request::whole_nodes(0, nodes, 10.0), Homes::default())
+        let mut held = HeldTimelines::new(&Occupancy::new(Arc::new(fabric)));
+        let mut classes = WaitingClasses::default();
+        let class = |classes: &mut WaitingClasses, nodes| {
+            classes.of(&Request::whole_nodes(0, nodes, 10.0), LeafRuns::default())
         };
         let first = class(&mut classes, 1);
         assert_ne!(class(&mut classes, 2), first);

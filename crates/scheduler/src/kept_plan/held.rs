@@ -16,21 +16,21 @@ const LAST_LOOK: f64 = 1e8;
 
 /// What one placement holds on leaves and groups above them.
 #[derive(Debug, Default)]
-pub(super) struct Parts {
+pub(super) struct PlacementParts {
     pub leaves: Vec<(u32, u64)>,
     pub groups: Vec<(usize, GroupIndex)>,
 }
 
 /// A leaf. If crossing matters, jobs that cross leaves cannot use it while another job crosses it.
-struct Room {
+struct LeafRoom {
     leaf: u32,
     nodes: u64,
     crossing_matters: bool,
 }
 
-impl Room {
+impl LeafRoom {
     fn of(leaf: u32, nodes: u64, crossing_matters: bool) -> Self {
-        Room { leaf, nodes, crossing_matters }
+        LeafRoom { leaf, nodes, crossing_matters }
     }
 
     fn on(&self, held: u64) -> i64 {
@@ -52,7 +52,7 @@ impl Room {
 }
 
 /// The timelines of all leaves and of the groups above.
-pub(super) struct Held {
+pub(super) struct HeldTimelines {
     pub fabric: Arc<Fabric>,
     /// For every leaf, its nodes in service.
     nodes: Vec<u64>,
@@ -66,7 +66,7 @@ pub(super) struct Held {
     counts: Runs<Option<Steps>>,
 }
 
-impl Held {
+impl HeldTimelines {
     /// Returns timelines on which nothing is held.
     pub fn new(occupancy: &Occupancy) -> Self {
         let fabric = Arc::clone(occupancy.fabric());
@@ -76,7 +76,7 @@ impl Held {
             let nodes = occupancy.in_service().iter_in(range.clone());
             nodes.fold(0, |bits, node| bits | 1 << (node - range.start))
         };
-        Held {
+        HeldTimelines {
             nodes: (0..fabric.groups(1)).map(nodes).collect(),
             leaves: vec![Timeline::new(); fabric.groups(1) as usize],
             groups: (0..=fabric.depth())
@@ -92,8 +92,8 @@ impl Held {
         }
     }
 
-    pub fn parts(&self, placement: &Placement) -> Parts {
-        let mut parts = Parts::default();
+    pub fn parts(&self, placement: &Placement) -> PlacementParts {
+        let mut parts = PlacementParts::default();
         for node in placement.held() {
             let leaf = self.fabric.group(1, node);
             let first = self.fabric.node_range(1, leaf).start;
@@ -116,11 +116,11 @@ impl Held {
     }
 
     /// Holds parts for a time span. Returns false if some of them were already held during it.
-    pub fn hold(&mut self, parts: &Parts, when: (f64, f64)) -> bool {
+    pub fn hold(&mut self, parts: &PlacementParts, when: (f64, f64)) -> bool {
         let mut were_free = true;
         for &(leaf, bits) in &parts.leaves {
             let timeline = &mut self.leaves[leaf as usize];
-            let room = Room::of(leaf, self.nodes[leaf as usize], self.crossing_matters);
+            let room = LeafRoom::of(leaf, self.nodes[leaf as usize], self.crossing_matters);
             were_free &=
                 timeline.hold(bits, when, |when, held| room.count(&mut self.counts, when, held));
         }
@@ -130,10 +130,10 @@ impl Held {
         were_free
     }
 
-    pub fn give_back(&mut self, parts: &Parts, when: (f64, f64)) {
+    pub fn give_back(&mut self, parts: &PlacementParts, when: (f64, f64)) {
         for &(leaf, bits) in &parts.leaves {
             let timeline = &mut self.leaves[leaf as usize];
-            let room = Room::of(leaf, self.nodes[leaf as usize], self.crossing_matters);
+            let room = LeafRoom::of(leaf, self.nodes[leaf as usize], self.crossing_matters);
             timeline.give_back(bits, when, |when, held| room.count(&mut self.counts, when, held));
         }
         for &(level, group) in &parts.groups {
@@ -270,7 +270,7 @@ impl Held {
         None
     }
 
-    /// A lower bound of [`Held::room_from`], from the number of free nodes in the run.
+    /// A lower bound of [`HeldTimelines::room_from`], from the number of free nodes in the run.
     pub fn counted_from(
         &mut self,
         run: &Range<u32>,
@@ -289,7 +289,7 @@ impl Held {
         self.counts.of(run).get_or_insert_with(|| {
             let mut steps = Steps::new(0);
             for leaf in run.clone() {
-                let room = Room::of(leaf, nodes[leaf as usize], crossing_matters);
+                let room = LeafRoom::of(leaf, nodes[leaf as usize], crossing_matters);
                 for (when, held) in leaves[leaf as usize].spans() {
                     steps.add(when, room.on(held));
                 }

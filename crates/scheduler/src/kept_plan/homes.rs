@@ -6,7 +6,7 @@ use topolane_placement::{Occupancy, Policy, Request};
 
 /// Runs of leaves, ascending. One of them must hold the whole job.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Homes {
+pub(super) struct LeafRuns {
     pub runs: Vec<Range<u32>>,
     /// Whether every run is a single leaf.
     pub are_leaves: bool,
@@ -14,7 +14,7 @@ pub(super) struct Homes {
     before: Vec<usize>,
 }
 
-impl Homes {
+impl LeafRuns {
     /// Returns where a policy places a request; `None` if the policy does not say, or splits the request.
     pub fn of(request: &Request, policy: &dyn Policy, occupancy: &Occupancy) -> Option<Self> {
         let fabric = occupancy.fabric();
@@ -34,7 +34,7 @@ impl Homes {
         let are_leaves = runs.iter().all(|run| run.len() == 1);
         let ends_before = |leaf| runs.partition_point(|run| run.end <= leaf);
         let before = (0..fabric.groups(1)).map(ends_before).collect();
-        Some(Homes { runs, are_leaves, before })
+        Some(LeafRuns { runs, are_leaves, before })
     }
 
     /// The indices of the runs that contain any of these leaves.

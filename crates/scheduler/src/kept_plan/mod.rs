@@ -23,9 +23,9 @@ use crate::queues::reservation::{Promise, SHORTEST, lasts, whole_nodes};
 use crate::timeline::MOST_NODES;
 use crate::view::View;
 use begins::Begins;
-use classes::Classes;
-use held::{Held, Parts};
-use homes::Homes;
+use classes::WaitingClasses;
+use held::{HeldTimelines, PlacementParts};
+use homes::LeafRuns;
 use opening::Opening;
 use span::Span;
 use windows::{Window, Windows};
@@ -38,7 +38,7 @@ const PASSES: u32 = 16;
 
 /// A waiting job and its reservation.
 #[derive(Debug)]
-struct Entry {
+struct PlannedJob {
     class: usize,
     promise: Option<Promise>,
     /// Whether this plan made the reservation; if not, an earlier one may be possible.
@@ -47,7 +47,7 @@ struct Entry {
     in_own_leaves: Option<(f64, f64)>,
 }
 
-impl Entry {
+impl PlannedJob {
     fn begins_at(&self, start: f64) -> bool {
         self.promise.as_ref().is_some_and(|promise| promise.start.total_cmp(&start).is_eq())
     }
@@ -83,13 +83,13 @@ pub(crate) struct KeptPlan {
     /// The waiting jobs in queue order.
     seats: Vec<Seat>,
     /// Entries in no order, including unused ones of jobs that left; then the indices of unused entries.
-    entries: Vec<Entry>,
+    entries: Vec<PlannedJob>,
     gone: Vec<usize>,
     /// For each entry, whether something has opened before its reservation.
     is_reached: Vec<bool>,
-    classes: Classes,
+    classes: WaitingClasses,
     begins: Begins,
-    held: Held,
+    held: HeldTimelines,
     span: Span,
     /// Whether the plan cannot be kept: two jobs hold the same at one time, or a job does not fit this kind of plan.
     is_unfit: bool,
@@ -175,9 +175,9 @@ impl KeptPlan {
             entries: Vec::new(),
             gone: Vec::new(),
             is_reached: Vec::new(),
-            classes: Classes::default(),
+            classes: WaitingClasses::default(),
             begins: Begins::new(view.occupancy.fabric()),
-            held: Held::new(view.occupancy),
+            held: HeldTimelines::new(view.occupancy),
             span: Span::new(view),
             is_unfit: false,
             passes: 0,
@@ -243,10 +243,10 @@ impl KeptPlan {
         let suits = request.is_plain()
             && request.walltime >= SHORTEST
             && view.policy.room_helps(request) == RoomHelps::Always;
-        let homes = Homes::of(request, view.policy, view.occupancy).filter(|_| suits);
+        let homes = LeafRuns::of(request, view.policy, view.occupancy).filter(|_| suits);
         self.is_unfit |= homes.is_none();
         let class = self.classes.of(request, homes.unwrap_or_default());
-        let entry = Entry { class, promise: None, is_own: false, in_own_leaves: None };
+        let entry = PlannedJob { class, promise: None, is_own: false, in_own_leaves: None };
         let index = if let Some(index) = self.gone.pop() {
             self.entries[index] = entry;
             index
@@ -316,13 +316,13 @@ impl KeptPlan {
     }
 
     /// Gives back what was held, and records the opening.
-    fn take_back(&mut self, parts: &Parts, when: (f64, f64), now: f64) {
+    fn take_back(&mut self, parts: &PlacementParts, when: (f64, f64), now: f64) {
         self.held.give_back(parts, when);
         self.note(parts, when, now);
     }
 
     /// Records where jobs may start after something was given back.
-    fn note(&mut self, parts: &Parts, (from, until): (f64, f64), now: f64) {
+    fn note(&mut self, parts: &PlacementParts, (from, until): (f64, f64), now: f64) {
         let when = (from.max(now), until);
         if when.0 >= until {
             return;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::ROUNDING;
-use super::held::Held;
+use super::held::HeldTimelines;
 use crate::timeline::Openings;
 
 /// Something was given back and may be used by other jobs.
@@ -72,7 +72,7 @@ fn span_of(lasts: f64) -> usize {
 
 /// The jobs that may fit around an opening.
 #[derive(Debug)]
-pub(super) enum Room {
+pub(super) enum OpeningRoom {
     /// The opening is on one leaf.
     Within {
         leaf: u32,
@@ -91,11 +91,11 @@ pub(super) enum Room {
     },
 }
 
-impl Room {
+impl OpeningRoom {
     /// The room on a run of leaves around an opening; `None` if fewer than `fewest` nodes are free.
     pub fn across(
         opening: &Opening,
-        held: &mut Held,
+        held: &mut HeldTimelines,
         run: &Range<u32>,
         fewest: u32,
     ) -> Option<Self> {
@@ -105,13 +105,13 @@ impl Room {
         // Because of rounding, a job that ends when something was given back may use a part of it.
         let from = openings.first.max(opening.when.0 - 1.0);
         let most = held.most_room(run, (from, opening.when.1));
-        (most >= fewest).then_some(Room::Across { longest, most: [most; SPANS.len()] })
+        (most >= fewest).then_some(OpeningRoom::Across { longest, most: [most; SPANS.len()] })
     }
 
     /// Records that `nodes` nodes are not free for `lasts` seconds. A longer job might begin earlier, but its end is
     /// within the time that was searched. Later openings are recorded on their own.
     pub fn rule_out(&mut self, nodes: u32, lasts: f64) {
-        if let Room::Across { most, .. } = self {
+        if let OpeningRoom::Across { most, .. } = self {
             for (most, _) in most.iter_mut().zip(SPANS).filter(|&(_, span)| span >= lasts) {
                 *most = (*most).min(nodes - 1);
             }
@@ -121,19 +121,21 @@ impl Room {
     /// The duration of the longest job that may fit, in seconds.
     pub fn longest(&self) -> f64 {
         match self {
-            Room::Within { longest, .. } => longest.first().copied().unwrap_or(0.0) + ROUNDING,
-            Room::Across { longest, .. } => longest + ROUNDING,
+            OpeningRoom::Within { longest, .. } => {
+                longest.first().copied().unwrap_or(0.0) + ROUNDING
+            }
+            OpeningRoom::Across { longest, .. } => longest + ROUNDING,
         }
     }
 
     /// Whether `nodes` nodes may be free for `lasts` seconds.
     pub fn may_hold(&self, nodes: u32, lasts: f64) -> bool {
         match self {
-            Room::Within { longest, .. } => {
+            OpeningRoom::Within { longest, .. } => {
                 let longest = longest.get(nodes as usize - 1);
                 longest.is_some_and(|&longest| lasts <= longest + ROUNDING)
             }
-            Room::Across { longest, most } => {
+            OpeningRoom::Across { longest, most } => {
                 lasts <= *longest + ROUNDING && most[span_of(lasts)] >= nodes
             }
         }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use topolane_placement::Occupancy;
 
-use super::held::Held;
+use super::held::HeldTimelines;
 use crate::timeline::CROSSED;
 use crate::view::View;
 
@@ -29,7 +29,7 @@ impl Span {
     }
 
     /// Shows everything that is held at any time of a span.
-    pub fn show(&mut self, held: &Held, when: (f64, f64)) {
+    pub fn show(&mut self, held: &HeldTimelines, when: (f64, f64)) {
         for (leaf, bits) in held.on_leaves(when) {
             self.show_leaf(held, leaf, bits);
         }
@@ -42,7 +42,7 @@ impl Span {
         }
     }
 
-    fn show_leaf(&mut self, held: &Held, leaf: u32, bits: u64) {
+    fn show_leaf(&mut self, held: &HeldTimelines, leaf: u32, bits: u64) {
         let shown = std::mem::replace(&mut self.leaves[leaf as usize], bits);
         if bits == shown {
             return;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::held::Held;
+use super::held::HeldTimelines;
 
 #[derive(Debug, Clone)]
 pub(super) struct Window {
@@ -90,7 +90,12 @@ impl Windows {
     }
 
     /// The earliest time before `limit` from which there are enough nodes, if no two jobs may cross a leaf.
-    pub fn earliest(&mut self, held: &mut Held, shape: (u32, f64), limit: f64) -> Option<f64> {
+    pub fn earliest(
+        &mut self,
+        held: &mut HeldTimelines,
+        shape: (u32, f64),
+        limit: f64,
+    ) -> Option<f64> {
         if self.may_join {
             self.join();
         }
@@ -108,7 +113,7 @@ impl Windows {
     }
 
     /// Removes a time at which the job turned out not to fit.
-    pub fn pass_over(&mut self, held: &Held, time: f64) {
+    pub fn pass_over(&mut self, held: &HeldTimelines, time: f64) {
         for window in self.all.iter_mut().filter(|window| window.from <= time) {
             window.from = held.step_after(&window.run, time);
         }

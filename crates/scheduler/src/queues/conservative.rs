@@ -6,7 +6,7 @@ use topolane_placement::{Occupancy, Placement, Policy, Request, RoomHelps};
 use super::reservation::{Promise, SHORTEST, lasts, whole_nodes};
 use crate::counted_plan::CountedPlan;
 use crate::kept_plan::KeptPlan;
-use crate::profile::Profile;
+use crate::profile::FreeProfile;
 use crate::queue::{Pass, Queue, Reservation};
 use crate::running::RunningJob;
 use crate::view::View;
@@ -72,7 +72,7 @@ impl Conservative {
 
     /// Runs a pass that builds a new plan.
     fn pass_on_new_plan(&mut self, promises: HashMap<u64, Promise>, view: &mut View<'_>) -> Pass {
-        let mut plan = Plan::of(view, promises);
+        let mut plan = ConservativePlan::of(view, promises);
         let mut pass = Pass::default();
         for index in 0..view.waiting.len() {
             if !view.is_visible(index) {
@@ -110,10 +110,10 @@ fn start(index: usize, placement: Option<Arc<Placement>>, view: &mut View<'_>) -
 }
 
 /// Everything that is held now or promised for later.
-struct Plan {
+struct ConservativePlan {
     /// Idle nodes over time. If jobs share nodes this is an upper bound, because a node then counts as idle when the
     /// first of its jobs ends.
-    idle: Profile,
+    idle: FreeProfile,
     promises: HashMap<u64, Promise>,
     /// Whether only the number of nodes matters.
     counting: bool,
@@ -184,13 +184,13 @@ fn place_of(entries: &[(f64, u64)], (time, id): (f64, u64)) -> usize {
     entries.partition_point(|other| other.0.total_cmp(&time).then(other.1.cmp(&id)).is_lt())
 }
 
-impl Plan {
+impl ConservativePlan {
     fn of(view: &View<'_>, mut promises: HashMap<u64, Promise>) -> Self {
         let counts = |request| Request::is_plain(request) && view.policy.counts_only(request);
         let counting = !view.running.any_sharing()
             && view.occupancy.is_joined()
             && view.waiting.iter().all(|waiting| counts(&waiting.request));
-        let mut idle = Profile::new(view.now, i64::from(view.occupancy.idle_nodes()));
+        let mut idle = FreeProfile::new(view.now, i64::from(view.occupancy.idle_nodes()));
         for job in view.running.jobs() {
             let in_service = |&node: &u32| view.occupancy.in_service().contains(node);
             let nodes = job.placement.held().filter(in_service).count() as u32;
@@ -224,7 +224,7 @@ impl Plan {
         for entries in [&mut by_start, &mut by_end] {
             entries.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         }
-        Plan { idle, promises, counting, by_start, by_end, slides }
+        ConservativePlan { idle, promises, counting, by_start, by_end, slides }
     }
 
     /// Adds a promise to the plan.
@@ -278,8 +278,8 @@ impl Plan {
         }
     }
 
-    /// Same as [`Plan::earliest_placed`], with one time span that slides. If more free capacity always helps, the
-    /// policy is asked again only when a job has left the span.
+    /// Same as [`ConservativePlan::earliest_placed`], with one time span that slides. If more free capacity always helps,
+    /// the policy is asked again only when a job has left the span.
     fn earliest_slid(
         &self,
         (request, own): Asked<'_>,
@@ -387,8 +387,8 @@ mod tests {
     use topolane_fabric::{Fabric, pgft};
     use topolane_placement::{Occupancy, POLICIES, Placement, Request, Share, policy};
 
-    use super::{Conservative, Plan, Promise, Slid};
-    use crate::profile::Profile;
+    use super::{Conservative, ConservativePlan, Promise, Slid};
+    use crate::profile::FreeProfile;
     use crate::queue::{Pass, Queue};
     use crate::running::{Running, RunningJob};
     use crate::scheduler::Scheduler;
@@ -578,8 +578,8 @@ mod tests {
                 ended_early: Vec::new(),
                 moved: Vec::new(),
             };
-            let mut plan = Plan::of(&view, std::collections::HashMap::new());
-            plan.idle = Profile::new(0.0, 0);
+            let mut plan = ConservativePlan::of(&view, std::collections::HashMap::new());
+            plan.idle = FreeProfile::new(0.0, 0);
             for (id, (first, count, start, length)) in promised.into_iter().enumerate() {
                 let (start, end) = (start.into(), (start + length).into());
                 let placement = Some(nodes_from(&fabric, first, count));

@@ -9,7 +9,7 @@ use topolane_placement::{
 use crate::future::{Future, first_where};
 use crate::head_answers::HeadAnswers;
 use crate::kinds::NO_CLASS;
-use crate::promise::Promise;
+use crate::promise::HeadPromise;
 use crate::queue::{HeadWait, Pass, Queue, Reservation};
 use crate::view::{View, Waiting};
 
@@ -40,17 +40,17 @@ enum Overtaking {
 #[derive(Debug, Default)]
 pub struct Easy {
     overtaking: Overtaking,
-    kept: Option<Kept>,
+    kept: Option<KeptReservation>,
     refused: RefusedSizes,
     future: Option<Future>,
-    promise: Option<Promise>,
+    promise: Option<HeadPromise>,
     answers: Option<HeadAnswers>,
     head_wait: Option<HeadWait>,
 }
 
 /// The head and its reservation, valid until something other than an arrival happens.
 #[derive(Debug)]
-struct Kept {
+struct KeptReservation {
     head: u64,
     request: Request,
     refusal: Refusal,
@@ -132,12 +132,12 @@ impl Easy {
                 let waits = view.under(rule.policy, |view| self.start_or_promise(index, view));
                 let Some((refusal, shadow)) = waits else { continue };
                 if self.may_wait(index, &shadow, rule, view) {
-                    self.kept = Some(Kept::new(index, refusal, shadow, true, view));
+                    self.kept = Some(KeptReservation::new(index, refusal, shadow, true, view));
                     return Some(index);
                 }
             }
             if let Some((refusal, shadow)) = self.start_or_promise(index, view) {
-                self.kept = Some(Kept::new(index, refusal, shadow, false, view));
+                self.kept = Some(KeptReservation::new(index, refusal, shadow, false, view));
                 return Some(index);
             }
         }
@@ -204,7 +204,7 @@ impl Easy {
     }
 }
 
-impl Kept {
+impl KeptReservation {
     fn new(
         index: usize,
         refusal: Refusal,
@@ -213,7 +213,7 @@ impl Kept {
         view: &View<'_>,
     ) -> Self {
         let request = (*view.waiting[index].request).clone();
-        Kept { head: request.id, request, refusal, shadow, again: false, by_head_rule }
+        KeptReservation { head: request.id, request, refusal, shadow, again: false, by_head_rule }
     }
 
     /// The policy that places the head.
@@ -255,7 +255,7 @@ struct Wasteful {
 /// The jobs behind the head, during one pass.
 struct Backfill<'a> {
     overtaking: Overtaking,
-    kept: &'a mut Kept,
+    kept: &'a mut KeptReservation,
     refused: &'a mut RefusedSizes,
     future: &'a mut Option<Future>,
     answers: &'a mut Option<HeadAnswers>,
@@ -367,7 +367,7 @@ impl Backfill<'_> {
 
     /// Whether a job that runs past the reservation would leave too few nodes for the head, wherever the job is placed.
     fn leaves_too_few(&mut self, job: &Waiting, view: &View<'_>) -> bool {
-        let Kept { request: head, shadow, .. } = &*self.kept;
+        let KeptReservation { request: head, shadow, .. } = &*self.kept;
         if shadow.spare.is_some() || !job.whole || !head.is_plain() {
             return false;
         }
@@ -398,7 +398,7 @@ impl Backfill<'_> {
     fn spares(&mut self, placement: &Arc<Placement>, view: &View<'_>) -> bool {
         let counts = placement.share().is_whole() && self.kept.counts_whole(view);
         let rule = self.kept.rule(view);
-        let Kept { request: head, shadow, .. } = &mut *self.kept;
+        let KeptReservation { request: head, shadow, .. } = &mut *self.kept;
         if counts && shadow.spare.is_none() {
             let spare = shadow.spare_by_count(head, view, self.future);
             return placement.nodes().len() as u32 <= spare;
@@ -641,7 +641,7 @@ impl Shadow {
         head: &Request,
         view: &mut View<'_>,
         future: &mut Option<Future>,
-        promise: &mut Option<Promise>,
+        promise: &mut Option<HeadPromise>,
     ) -> Shadow {
         let counting = view.policy.counts_only(head)
             && head.is_plain()
@@ -701,7 +701,7 @@ impl Shadow {
         head: &Request,
         view: &View<'_>,
         future: &mut Option<Future>,
-        promise: &mut Option<Promise>,
+        promise: &mut Option<HeadPromise>,
     ) -> f64 {
         let ends = ends(view);
         let future = Future::of(future, view);
@@ -718,7 +718,7 @@ impl Shadow {
             Some(first) => ends[first],
             None => at,
         };
-        *promise = Promise::new(head, at, refused_before, view);
+        *promise = HeadPromise::new(head, at, refused_before, view);
         at
     }
 

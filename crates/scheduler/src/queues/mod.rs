@@ -8,5 +8,5 @@ pub mod slurm;
 pub use conservative::Conservative;
 pub use easy::Easy;
 pub use fcfs::Fcfs;
-pub use recorded::Recorded;
+pub use recorded::RecordedStarts;
 pub use slurm::Slurm;

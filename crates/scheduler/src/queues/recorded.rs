@@ -4,9 +4,9 @@ use crate::view::View;
 /// Starts every job at its begin time if its nodes are free. No job blocks another. A driver that sets begin times from
 /// a log uses it to replay what really happened.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Recorded;
+pub struct RecordedStarts;
 
-impl Queue for Recorded {
+impl Queue for RecordedStarts {
     fn name(&self) -> &'static str {
         "recorded"
     }

@@ -10,7 +10,7 @@ use super::Slurm;
 use super::config::{PreemptMode, Schedulers};
 use super::jobs::{Turn, whose};
 use super::licenses::{self, Licenses};
-use super::plan::Plan;
+use super::plan::BackfillPlan;
 use super::start::limited;
 use crate::running::RunningJob;
 use crate::view::View;
@@ -22,7 +22,7 @@ const TOGETHER: f64 = 30.0;
 const RETRIES: usize = 10;
 
 /// The result of looking for a placement for a job.
-enum Found {
+enum BackfillPlace {
     Now(Placement),
     Later(NodeSet, f64),
 }
@@ -148,7 +148,7 @@ impl Slurm {
                 standing.is_tested = true;
             }
             match found {
-                Found::Now(placement) => {
+                BackfillPlace::Now(placement) => {
                     if !self.held.admits(&turn.whose, turn.request.nodes) {
                         continue;
                     }
@@ -158,7 +158,7 @@ impl Slurm {
                         self.keep(&mut plan, turn.request, nodes, end);
                     }
                 }
-                Found::Later(nodes, start) => {
+                BackfillPlace::Later(nodes, start) => {
                     if start <= view.now && self.config.preemption.by.is_some() {
                         let span = (view.now, view.now + turn.request.walltime);
                         let mut free = usable.clone();
@@ -182,7 +182,7 @@ impl Slurm {
     fn next_that_matters(
         &self,
         view: &View<'_>,
-        (plan, usable): (&Plan, &NodeSet),
+        (plan, usable): (&BackfillPlan, &NodeSet),
         turns: &[Turn<'_>],
         from: usize,
     ) -> usize {
@@ -195,7 +195,13 @@ impl Slurm {
     }
 
     /// Whether a job could start now or later in this pass. False is certain, true is not.
-    fn could_start(&self, view: &View<'_>, plan: &Plan, usable: &NodeSet, turn: &Turn<'_>) -> bool {
+    fn could_start(
+        &self,
+        view: &View<'_>,
+        plan: &BackfillPlan,
+        usable: &NodeSet,
+        turn: &Turn<'_>,
+    ) -> bool {
         let request = turn.request;
         if !request.share.is_whole() {
             return true;
@@ -224,15 +230,15 @@ impl Slurm {
     }
 
     /// Returns a plan without promises or, if backfill reserves licences, with those of running jobs.
-    fn new_plan(&self, view: &View<'_>, usable: NodeSet) -> Plan {
+    fn new_plan(&self, view: &View<'_>, usable: NodeSet) -> BackfillPlan {
         let Schedulers { backfill_window, backfill_resolution: step, backfill_licenses, .. } =
             self.config.schedulers;
         let (begin, end) = (self.down(view.now), self.down(view.now + backfill_window));
         if !backfill_licenses {
-            return Plan::new(begin, end, usable, Licenses::default());
+            return BackfillPlan::new(begin, end, usable, Licenses::default());
         }
         let capacity = usable.capacity();
-        let mut plan = Plan::new(begin, end, usable, Licenses::of(&self.config));
+        let mut plan = BackfillPlan::new(begin, end, usable, Licenses::of(&self.config));
         for kept in self.reservations.iter().filter(|kept| !kept.licenses.is_empty()) {
             if kept.until >= begin {
                 let span = (self.down(kept.from), self.down(kept.until + step - 1.0));
@@ -248,7 +254,7 @@ impl Slurm {
 
     /// Reserves what a running job holds until its end: its licences, and its nodes if it shares none and cannot be
     /// preempted. Slurm does this in `_bf_reserve_running`.
-    fn keep(&self, plan: &mut Plan, request: &Request, mut nodes: NodeSet, end: f64) {
+    fn keep(&self, plan: &mut BackfillPlan, request: &Request, mut nodes: NodeSet, end: f64) {
         let step = self.config.schedulers.backfill_resolution;
         let whose = whose(request);
         let keeps_nodes = request.share.is_whole() && self.mode_of(&whose) == PreemptMode::Off;
@@ -285,10 +291,10 @@ impl Slurm {
     fn find(
         &self,
         view: &View<'_>,
-        plan: &Plan,
+        plan: &BackfillPlan,
         turn: &Turn<'_>,
         (usable, state): (&NodeSet, &mut Option<Occupancy>),
-    ) -> Option<Found> {
+    ) -> Option<BackfillPlace> {
         let (now, walltime) = (view.now, turn.request.walltime);
         let step = self.config.schedulers.backfill_resolution;
         let window = self.config.schedulers.backfill_window;
@@ -317,7 +323,7 @@ impl Slurm {
             };
             let start = chance.start.max(from);
             if chance.is_free {
-                return Some(Found::Now(chance.placement));
+                return Some(BackfillPlace::Now(chance.placement));
             }
             let chosen = NodeSet::of(nodes.capacity(), chance.placement.held());
             if start <= now {
@@ -334,7 +340,7 @@ impl Slurm {
             } else if is_overlapping {
                 from = if start > from { start } else { start + step };
             } else {
-                return Some(Found::Later(chosen, start));
+                return Some(BackfillPlace::Later(chosen, start));
             }
         }
     }

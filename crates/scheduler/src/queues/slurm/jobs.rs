@@ -41,9 +41,9 @@ impl Never {
     }
 }
 
-/// A waiting job.
+/// What the schedulers know of a waiting job.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Standing {
+pub(super) struct WaitingState {
     /// The time at which it became eligible.
     pub since: f64,
     /// The time from which the schedulers see it.
@@ -63,7 +63,7 @@ pub(super) struct Turn<'a> {
     pub index: Option<usize>,
     pub request: &'a Request,
     pub whose: Arc<Attributes>,
-    pub standing: Standing,
+    pub standing: WaitingState,
 }
 
 impl Turn<'_> {
@@ -75,7 +75,7 @@ impl Turn<'_> {
 
 /// A running job, for the computation of usage.
 #[derive(Debug, Clone)]
-pub(super) struct Ran {
+pub(super) struct JobUsage {
     pub whose: Arc<Attributes>,
     pub nodes: NodeSet,
     pub processors: u64,
@@ -124,9 +124,10 @@ impl Slurm {
         let seen = if request.begin > 0.0 { since } else { self.next_second(since) };
         let part = self.part(&whose(request));
         let preempted = f64::NEG_INFINITY;
-        let standing = Standing { since, seen, priority: 0.0, is_tested: false, part, preempted };
+        let standing =
+            WaitingState { since, seen, priority: 0.0, is_tested: false, part, preempted };
         let priority = self.priority(request, standing, since);
-        self.waiting.insert(request.id, Standing { priority, ..standing });
+        self.waiting.insert(request.id, WaitingState { priority, ..standing });
         self.wake(since);
     }
 
@@ -180,7 +181,7 @@ impl Slurm {
         self.held.add(&whose, &nodes);
         self.running.insert(
             request.id,
-            Ran { whose, nodes, processors, counted: start, leaves: f64::INFINITY },
+            JobUsage { whose, nodes, processors, counted: start, leaves: f64::INFINITY },
         );
     }
 

@@ -12,7 +12,7 @@ use super::licenses::Licenses;
 
 /// Jobs that are counted together: those of a QOS, of an account, or of a user in either, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Together {
+enum CountedTogether {
     Qos(Arc<str>),
     QosUser(Arc<str>, Arc<str>),
     QosAccount(Arc<str>, Arc<str>),
@@ -38,14 +38,14 @@ type OfOwner = (Limits, Arc<str>);
 
 /// The limits, and what running jobs hold.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Held {
+pub(super) struct LimitUse {
     qos: HashMap<Arc<str>, Limits>,
     associations: HashMap<Owner, OfOwner>,
-    holdings: HashMap<Together, Holding>,
+    holdings: HashMap<CountedTogether, Holding>,
     pub licenses: Licenses,
 }
 
-impl Held {
+impl LimitUse {
     pub fn of(config: &SlurmConfig) -> Self {
         let qos = config.qos.iter().map(|qos| (Arc::from(&*qos.name), qos.limits)).collect();
         let key = |one: &Association| (Arc::from(&*one.account), Arc::from(&*one.user));
@@ -54,7 +54,7 @@ impl Held {
             .iter()
             .map(|one| (key(one), (one.limits, Arc::from(&*one.parent))))
             .collect();
-        Held { qos, associations, holdings: HashMap::new(), licenses: Licenses::of(config) }
+        LimitUse { qos, associations, holdings: HashMap::new(), licenses: Licenses::of(config) }
     }
 
     /// Whether the limits let a job start now on nodes that no running job uses.
@@ -111,7 +111,7 @@ impl Held {
     }
 
     /// The limits that apply to a job.
-    fn bounds(&self, whose: &Attributes) -> Vec<(Together, Most)> {
+    fn bounds(&self, whose: &Attributes) -> Vec<(CountedTogether, Most)> {
         let mut found = Vec::new();
         let mut keep = |together, most: Most| {
             if most != (None, None) {
@@ -121,19 +121,19 @@ impl Held {
         let (user, account) = (&whose.user, &whose.account);
         if let Some(limits) = self.qos.get(&whose.qos) {
             let qos = || Arc::clone(&whose.qos);
-            keep(Together::Qos(qos()), (limits.jobs, limits.nodes));
+            keep(CountedTogether::Qos(qos()), (limits.jobs, limits.nodes));
             let of_user = (limits.jobs_per_user, limits.nodes_per_user);
-            keep(Together::QosUser(qos(), Arc::clone(user)), of_user);
+            keep(CountedTogether::QosUser(qos(), Arc::clone(user)), of_user);
             let of_account = (limits.jobs_per_account, limits.nodes_per_account);
-            keep(Together::QosAccount(qos(), Arc::clone(account)), of_account);
+            keep(CountedTogether::QosAccount(qos(), Arc::clone(account)), of_account);
         }
         let of_user = self.up(whose).find_map(|limits| limits.jobs_per_user);
         let own = self.associations.get(&(Arc::clone(account), Arc::clone(user)));
         let own = own.map(|(limits, _)| *limits).unwrap_or_default();
         let least = [own.jobs, of_user].into_iter().flatten().min();
-        keep(Together::User(Arc::clone(account), Arc::clone(user)), (least, own.nodes));
+        keep(CountedTogether::User(Arc::clone(account), Arc::clone(user)), (least, own.nodes));
         for (name, limits) in self.accounts(account) {
-            keep(Together::Account(name), (limits.jobs, limits.nodes));
+            keep(CountedTogether::Account(name), (limits.jobs, limits.nodes));
         }
         found
     }

@@ -28,16 +28,16 @@ pub use config::{
     Qos, Schedulers, SlurmConfig, Withheld,
 };
 
-pub use retrace::{Answer, Asked, Because, By, RecordedStart, Retrace};
+pub use retrace::{Because, By, RecordedStart, Retrace, RetraceAnswer, RetraceQuestion};
 
 use crate::queue::{Pass, Queue};
 use crate::view::View;
 use clock::Clock;
 use config::by_name;
-use jobs::{Never, Ran, Standing};
-use limits::Held;
+use jobs::{JobUsage, Never, WaitingState};
+use limits::LimitUse;
 use priority::{Factors, FairTree};
-use withheld::{Kept, Part};
+use withheld::{PartitionNodes, WithheldNodes};
 
 /// The main scheduler runs this many seconds before priorities that are due at the same time are computed.
 const A_MOMENT: f64 = 0.001;
@@ -46,12 +46,12 @@ const A_MOMENT: f64 = 0.001;
 #[derive(Debug, Clone)]
 pub struct Slurm {
     config: SlurmConfig,
-    parts: Vec<Part>,
+    parts: Vec<PartitionNodes>,
     part_of: HashMap<String, usize>,
-    reservations: Vec<Kept>,
-    out: Vec<Kept>,
+    reservations: Vec<WithheldNodes>,
+    out: Vec<WithheldNodes>,
     /// Times out of service that end jobs and are still to come, in order of time.
-    failing: VecDeque<Kept>,
+    failing: VecDeque<WithheldNodes>,
     /// Jobs that never start, in order of submission.
     never: Arc<[Never]>,
     /// The number of these jobs that have been submitted, and the indices of those still waiting.
@@ -59,9 +59,9 @@ pub struct Slurm {
     never_waiting: Vec<usize>,
     factors: Factors,
     fair: FairTree,
-    held: Held,
-    waiting: FxHashMap<u64, Standing>,
-    running: FxHashMap<u64, Ran>,
+    held: LimitUse,
+    waiting: FxHashMap<u64, WaitingState>,
+    running: FxHashMap<u64, JobUsage>,
     /// Nodes whose jobs have just ended, and the end of the clean-up.
     completing: Vec<(f64, NodeSet)>,
     clock: Clock,
@@ -75,9 +75,9 @@ pub struct Slurm {
 impl Default for Slurm {
     fn default() -> Self {
         let config = SlurmConfig::default();
-        let held = Held::of(&config);
+        let held = LimitUse::of(&config);
         Slurm {
-            parts: vec![Part::default()],
+            parts: vec![PartitionNodes::default()],
             part_of: HashMap::new(),
             reservations: Vec::new(),
             out: Vec::new(),
@@ -106,15 +106,15 @@ impl Slurm {
     /// # Errors
     /// A hostlist that cannot be read, a partition without a node of the machine, or a name that occurs twice.
     pub fn new(config: SlurmConfig, fabric: &Fabric) -> Result<Self, InputError> {
-        let mut parts = vec![Part::default()];
+        let mut parts = vec![PartitionNodes::default()];
         let mut names = Vec::new();
         for partition in &config.partitions {
             names.push((partition.name.clone(), parts.len()));
-            parts.push(Part::of(partition, fabric)?);
+            parts.push(PartitionNodes::of(partition, fabric)?);
         }
         by_name("QOS", config.qos.iter().map(|qos| (qos.name.clone(), ())))?;
         let failing = config.out_of_service.iter().filter(|one| one.ends_jobs);
-        let mut failing = Kept::all(failing, fabric)?;
+        let mut failing = WithheldNodes::all(failing, fabric)?;
         failing.sort_by(|a, b| a.from.total_cmp(&b.from));
         let mut never: Vec<Never> = config.never_started.iter().map(Never::of).collect();
         never.sort_by(|a, b| a.submit.total_cmp(&b.submit));
@@ -125,13 +125,13 @@ impl Slurm {
         Ok(Slurm {
             parts,
             part_of: by_name("partitions", names.into_iter())?,
-            reservations: Kept::all(&config.reservations, fabric)?,
-            out: Kept::all(&config.out_of_service, fabric)?,
+            reservations: WithheldNodes::all(&config.reservations, fabric)?,
+            out: WithheldNodes::all(&config.out_of_service, fabric)?,
             failing: failing.into(),
             never: never.into(),
             factors: Factors::of(&config),
             fair: FairTree::of(&config.associations, config.priority.half_life)?,
-            held: Held::of(&config),
+            held: LimitUse::of(&config),
             config,
             ..Slurm::default()
         })

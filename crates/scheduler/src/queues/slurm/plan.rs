@@ -18,14 +18,14 @@ struct Slot {
 
 /// Time slots from now to the end of the window, in order and without gaps.
 #[derive(Debug, Clone)]
-pub(super) struct Plan {
+pub(super) struct BackfillPlan {
     slots: Vec<Slot>,
 }
 
-impl Plan {
+impl BackfillPlan {
     /// Returns a plan with one slot and no promises.
     pub fn new(begin: f64, end: f64, free: NodeSet, licenses: Licenses) -> Self {
-        Plan { slots: vec![Slot { begin, end, free, licenses }] }
+        BackfillPlan { slots: vec![Slot { begin, end, free, licenses }] }
     }
 
     /// Removes from `nodes` those that are promised at any time from `start` to `end`. Returns the first time after

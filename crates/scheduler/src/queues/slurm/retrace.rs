@@ -56,7 +56,7 @@ pub enum Because {
 
 /// What the queue says about a recorded start, in the recorded state just before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum RetraceAnswer {
     /// The queue starts the job too; true if on the same nodes.
     Same(bool),
     /// The queue does not start the job.
@@ -65,13 +65,13 @@ pub enum Answer {
 
 /// A question to one scheduler, and its answers.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct RetraceQuestion {
     /// The time of the question in seconds.
     pub time: f64,
     /// The scheduler that was asked.
     pub by: By,
     /// The ids of the recorded starts, with the answer to each.
-    pub recorded: Vec<(u64, Answer)>,
+    pub recorded: Vec<(u64, RetraceAnswer)>,
     /// Ids of other jobs that the queue would start.
     pub more: Vec<u64>,
 }
@@ -80,7 +80,7 @@ pub struct Asked {
 pub struct Retrace {
     slurm: Slurm,
     starts: HashMap<u64, RecordedStart>,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<RetraceQuestion>>>,
     /// The recorded starts that the queue has been asked about.
     seen: HashSet<u64>,
     /// When the next recorded start of a waiting job is due.
@@ -93,7 +93,7 @@ impl Retrace {
     pub fn new(
         mut slurm: Slurm,
         starts: HashMap<u64, RecordedStart>,
-        asked: Arc<Mutex<Vec<Asked>>>,
+        asked: Arc<Mutex<Vec<RetraceQuestion>>>,
     ) -> Self {
         slurm.config.preemption.by = None;
         slurm.failing.clear();
@@ -140,7 +140,7 @@ impl Retrace {
         let recorded = ids.iter().map(|&id| (id, self.answer(view, &starts, id, by))).collect();
         let mut more: Vec<u64> = starts.into_keys().filter(|id| !ids.contains(id)).collect();
         more.sort_unstable();
-        let asked = Asked { time: view.now, by, recorded, more };
+        let asked = RetraceQuestion { time: view.now, by, recorded, more };
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
     }
 
@@ -150,16 +150,16 @@ impl Retrace {
         starts: &HashMap<u64, Arc<Placement>>,
         id: u64,
         by: By,
-    ) -> Answer {
+    ) -> RetraceAnswer {
         if let Some(placement) = starts.get(&id) {
             let set = |nodes: &[NodeIndex]| {
                 NodeSet::of(view.occupancy.idle().capacity(), nodes.iter().copied())
             };
-            return Answer::Same(set(placement.nodes()) == set(&self.starts[&id].nodes));
+            return RetraceAnswer::Same(set(placement.nodes()) == set(&self.starts[&id].nodes));
         }
         let mut slurm = self.knowing_this_second();
         if slurm.waiting.get(&id).is_none_or(|standing| standing.since > view.now) {
-            return Answer::Not(Because::Unknown);
+            return RetraceAnswer::Not(Because::Unknown);
         }
         let waiting = view.waiting.iter().find(|waiting| waiting.request.id == id);
         let is_admitted = waiting.is_some_and(|waiting| {
@@ -168,11 +168,11 @@ impl Retrace {
                 && slurm.has_licenses(&waiting.request, &whose, view.now)
         });
         if !is_admitted {
-            return Answer::Not(Because::Limit);
+            return RetraceAnswer::Not(Because::Limit);
         }
         slurm.waiting.retain(|&other, _| other == id);
         let alone = would_start(view, |view| by.run(&mut slurm, view));
-        Answer::Not(if alone.contains_key(&id) { Because::Others } else { Because::Nodes })
+        RetraceAnswer::Not(if alone.contains_key(&id) { Because::Others } else { Because::Nodes })
     }
 
     /// A copy of the queue that also knows what happened in this second.

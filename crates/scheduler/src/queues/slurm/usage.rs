@@ -6,7 +6,7 @@ use topolane_placement::{Attributes, Request, Share};
 
 use super::Slurm;
 use super::config::Qos;
-use super::jobs::{Ran, Standing, whose};
+use super::jobs::{JobUsage, WaitingState, whose};
 use super::priority::Asks;
 use crate::view::View;
 
@@ -44,13 +44,13 @@ impl Slurm {
         for request in waiting.chain(there.iter().map(|&place| &never[place].request)) {
             if let Some(&standing) = self.waiting.get(&request.id) {
                 let priority = self.priority(request, standing, time);
-                self.waiting.insert(request.id, Standing { priority, ..standing });
+                self.waiting.insert(request.id, WaitingState { priority, ..standing });
             }
         }
     }
 
     /// The priority of a waiting job at a given time.
-    pub(super) fn priority(&self, request: &Request, standing: Standing, time: f64) -> f64 {
+    pub(super) fn priority(&self, request: &Request, standing: WaitingState, time: f64) -> f64 {
         let whose = whose(request);
         let of_nodes = self.processors_of(request);
         let processors = whose.processors.map(|asked| asked.max(of_nodes));
@@ -78,7 +78,7 @@ impl Slurm {
     }
 
     /// Adds the usage of a job since it was last counted.
-    pub(super) fn charge(&mut self, ran: &Ran, until: f64) {
+    pub(super) fn charge(&mut self, ran: &JobUsage, until: f64) {
         let seconds = (until - ran.counted.max(self.clock.last_period)).max(0.0);
         let factor = self.qos_of(&ran.whose).map_or(1.0, |qos| qos.usage_factor);
         self.fair.charge(&ran.whose, factor * ran.processors as f64, seconds);

@@ -13,7 +13,7 @@ use crate::view::View;
 
 /// The nodes and tier of a partition, and how its jobs are preempted.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Part {
+pub(super) struct PartitionNodes {
     /// The nodes of the partition; `None` for all.
     pub nodes: Option<NodeSet>,
     pub tier: u32,
@@ -23,7 +23,7 @@ pub(super) struct Part {
 
 /// Nodes and licences that are withheld for a time.
 #[derive(Debug, Clone)]
-pub(super) struct Kept {
+pub(super) struct WithheldNodes {
     pub name: Arc<str>,
     pub nodes: NodeSet,
     /// Whether this is a reservation without nodes, whose jobs may run on any node.
@@ -33,7 +33,7 @@ pub(super) struct Kept {
     pub until: f64,
 }
 
-impl Part {
+impl PartitionNodes {
     /// Returns a partition of the configuration, on a machine.
     ///
     /// # Errors
@@ -48,11 +48,11 @@ impl Part {
             return Err(in_partition(message));
         }
         let Partition { tier, preempt_mode, grace, .. } = *partition;
-        Ok(Part { nodes, tier, preempt_mode, grace })
+        Ok(PartitionNodes { nodes, tier, preempt_mode, grace })
     }
 }
 
-impl Kept {
+impl WithheldNodes {
     /// Returns everything withheld by the configuration, on a machine.
     ///
     /// # Errors
@@ -62,7 +62,7 @@ impl Kept {
         fabric: &Fabric,
     ) -> Result<Vec<Self>, InputError> {
         let kept = |one: &Withheld| {
-            Ok(Kept {
+            Ok(WithheldNodes {
                 name: Arc::from(&*one.name),
                 nodes: nodes_of(&one.nodes, fabric)?,
                 is_of_any: one.nodes.is_empty(),
@@ -136,7 +136,7 @@ impl Slurm {
         let end = start + request.walltime;
         let mut needed = whose.licenses.clone();
         let is_other =
-            |kept: &&Kept| whose.reservation.is_empty() || kept.name != whose.reservation;
+            |kept: &&WithheldNodes| whose.reservation.is_empty() || kept.name != whose.reservation;
         let others = self.reservations.iter().filter(is_other);
         for kept in others.filter(|kept| kept.meets(start, end)) {
             for (name, number) in &kept.licenses {
