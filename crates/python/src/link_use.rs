@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use topolane_fabric::Fabric;
 use topolane_placement::{Holder, Placement, Share, crossed_groups};
-use topolane_simulator::Stay;
+use topolane_simulator::PlacementStay;
 
 use crate::answering::answering;
 use crate::error::bad_input;
@@ -62,9 +62,9 @@ pub fn links_shared(py: Python<'_>, machine: &Machine, stays: Vec<StayRow>) -> P
     let stays = stays.collect::<PyResult<Vec<_>>>()?;
     let jobs = stays.iter().map(|&(job, ..)| job + 1).max().unwrap_or(0);
     answering(py, move || {
-        let mut stays: Vec<Stay<'_>> = stays
+        let mut stays: Vec<PlacementStay<'_>> = stays
             .iter()
-            .map(|(job, from, until, placement)| Stay {
+            .map(|(job, from, until, placement)| PlacementStay {
                 job: *job,
                 from: *from,
                 until: *until,

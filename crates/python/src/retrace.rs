@@ -9,7 +9,7 @@ use topolane_scheduler::queues::Slurm;
 use topolane_scheduler::queues::slurm::{
     Because, By, RecordedStart, Retrace, RetraceAnswer, RetraceQuestion, SlurmConfig,
 };
-use topolane_simulator::{Options, simulate as run_events};
+use topolane_simulator::{RunOptions, simulate as run_events};
 
 use crate::error::{bad_input, input_error};
 use crate::machine::Machine;
@@ -52,7 +52,7 @@ pub fn retrace(
     let asked = Arc::new(Mutex::new(Vec::new()));
     let queue = Box::new(Retrace::new(slurm, starts, Arc::clone(&asked)));
     let ran = raised.asking(py, move || -> Result<_, InputError> {
-        run_events(&jobs, &fabric, &policy, queue, &Options::default(), &mut |_| Ok(()))
+        run_events(&jobs, &fabric, &policy, queue, &RunOptions::default(), &mut |_| Ok(()))
     })?;
     ran.map_err(input_error)?;
     let asked = asked.lock().unwrap_or_else(PoisonError::into_inner);

@@ -9,7 +9,9 @@ use pyo3::types::{PyDict, PyList};
 use topolane_fabric::{Fabric, InputError};
 use topolane_placement::Policy;
 use topolane_scheduler::Queue;
-use topolane_simulator::{Metrics, Options, Summary, into_tables, simulate as run_events, tables};
+use topolane_simulator::{
+    Metrics, RunOptions, Summary, into_tables, simulate as run_events, tables,
+};
 
 use crate::answering::{BETWEEN_LOOKS, answering, reporting};
 use crate::error::{RunError, bad_input, input_error};
@@ -34,7 +36,7 @@ pub struct Outcome {
 /// A run that has ended.
 #[derive(Clone, Default)]
 struct Ran {
-    options: Options,
+    options: RunOptions,
     outcome: topolane_simulator::Outcome,
     metrics: Metrics,
 }
@@ -89,7 +91,7 @@ struct Run {
     fabric: Arc<Fabric>,
     policy: Arc<dyn Policy>,
     queue: Box<dyn Queue>,
-    options: Options,
+    options: RunOptions,
 }
 
 /// Why a run on a thread of its own ends without an outcome.

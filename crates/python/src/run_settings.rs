@@ -7,7 +7,7 @@ use topolane_fabric::Fabric;
 use topolane_scheduler::queues::Slurm;
 use topolane_scheduler::queues::slurm::SlurmConfig;
 use topolane_scheduler::{Defrag, Queue};
-use topolane_simulator::{Failure, Options, Outage};
+use topolane_simulator::{Failure, Outage, RunOptions};
 
 use crate::error::{bad_input, input_error};
 use crate::network::Network;
@@ -73,7 +73,7 @@ impl Settings<'_> {
     }
 
     /// What the simulator takes. `out_of_service` are nodes that take no new jobs for a time.
-    pub fn options(self, fabric: &Arc<Fabric>, out_of_service: Vec<Down>) -> PyResult<Options> {
+    pub fn options(self, fabric: &Arc<Fabric>, out_of_service: Vec<Down>) -> PyResult<RunOptions> {
         if self.default_walltime.is_some_and(|walltime| !(walltime.is_finite() && walltime > 0.0)) {
             return Err(bad_input("the default walltime must be above 0 seconds"));
         }
@@ -87,7 +87,7 @@ impl Settings<'_> {
             )));
         }
         let outages = self.outages.unwrap_or_default().into_iter();
-        Ok(Options {
+        Ok(RunOptions {
             scenario: self.scenario.parse().map_err(input_error)?,
             seed: self.seed,
             default_walltime: self.default_walltime,

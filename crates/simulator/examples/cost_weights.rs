@@ -14,7 +14,7 @@ use topolane_placement::dedicated::Weights;
 use topolane_placement::policies::{Dedicated, FirstFit};
 use topolane_scheduler::queue;
 use topolane_simulator::workload::preset;
-use topolane_simulator::{Metrics, Options, simulate};
+use topolane_simulator::{Metrics, RunOptions, simulate};
 
 /// A weight and its name.
 type Weight = (&'static str, fn(&mut Weights) -> &mut f64);
@@ -78,7 +78,7 @@ fn run(
 ) -> Result<[f64; 2], Box<dyn Error>> {
     let jobs = preset(workload, seed)?;
     let easy = queue("easy").ok_or("easy is missing")?;
-    let outcome = simulate(&jobs, fabric, &policy, easy, &Options::default(), &mut |_| {
+    let outcome = simulate(&jobs, fabric, &policy, easy, &RunOptions::default(), &mut |_| {
         Ok::<(), InputError>(())
     })?;
     let metrics = Metrics::of(&jobs, fabric, &outcome);

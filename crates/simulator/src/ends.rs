@@ -47,7 +47,7 @@ pub(crate) enum Due {
 }
 
 #[derive(Debug)]
-struct Running {
+struct PacedJob {
     job: Begun,
     /// The work left at `since`, in seconds alone.
     left: f64,
@@ -59,7 +59,7 @@ struct Running {
     expected: f64,
 }
 
-impl Running {
+impl PacedJob {
     fn due(&self) -> f64 {
         self.done.min(self.expected)
     }
@@ -75,19 +75,19 @@ impl Running {
 
 /// The running jobs with their next events.
 #[derive(Debug, Default)]
-pub(crate) struct Ends {
-    running: HashMap<u64, Running>,
+pub(crate) struct JobEnds {
+    running: HashMap<u64, PacedJob>,
     /// Events as (time, order of start, request). An event whose time no longer matches the job is skipped.
     due: BinaryHeap<Reverse<(Time, usize, u64)>>,
 }
 
-impl Ends {
+impl JobEnds {
     pub fn len(&self) -> usize {
         self.running.len()
     }
 
     pub fn begin(&mut self, job: Begun, now: f64) {
-        let running = Running {
+        let running = PacedJob {
             job,
             left: job.alone,
             since: now,
@@ -102,7 +102,7 @@ impl Ends {
     /// Sets the pace of a job from now on: the seconds it needs for one second of work done alone.
     pub fn set_pace(&mut self, id: u64, pace: Pace, now: f64) {
         // A job that keeps its pace must keep its exact end, so do not compute it again.
-        let changed = |running: &&mut Running| running.pace.to_bits() != pace.to_bits();
+        let changed = |running: &&mut PacedJob| running.pace.to_bits() != pace.to_bits();
         let Some(running) = self.running.get_mut(&id).filter(changed) else { return };
         running.left = running.left(now);
         running.since = running.since.max(now);

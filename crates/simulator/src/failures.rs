@@ -243,7 +243,7 @@ impl Spares {
 
 /// The remaining work of an interrupted job.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Left {
+pub(crate) struct RemainingWork {
     /// Seconds of work left; `None` if it starts from the beginning.
     pub run: Option<f64>,
     /// When the job was submitted again.

@@ -35,10 +35,11 @@ pub use other_network::{NetworkUse, OtherNetwork};
 pub use outages::Outage;
 pub use room::{FitFacts, LargestFacts, RoomFacts};
 pub use scenario::Scenario;
-pub use shared_links::{Stay, links_shared};
-pub use simulate::{CutShort, JobOutcome, Options, Outcome, Progress, simulate};
+pub use shared_links::{PlacementStay, links_shared};
+pub use simulate::{CutShort, JobOutcome, Outcome, Progress, RunOptions, simulate};
 pub use summary::{
-    Contention, FailureFacts, Fragmentation, OfPattern, OutageFacts, SizeRow, Spread, Summary,
+    ContentionFacts, FailureFacts, Fragmentation, OfPattern, OutageFacts, SizeRow, SlowdownSpread,
+    Summary,
 };
 pub use table::{Column, Table, Texts, Values, Written};
 pub use tables::{

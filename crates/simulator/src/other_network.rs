@@ -7,7 +7,7 @@ use std::sync::Arc;
 use topolane_fabric::{Channel, Direction, Fabric, Fixed, InputError, NodeIndex, Routing, Rule};
 use topolane_placement::Placement;
 
-use crate::shared_links::{Stay, links_shared, stays};
+use crate::shared_links::{PlacementStay, links_shared, stays};
 use crate::simulate::Outcome;
 use crate::summary::by_work;
 
@@ -59,7 +59,7 @@ impl OtherNetwork<'_> {
         let mut links_shared = vec![0; jobs];
         let mut links =
             vec![LinkUsers { until: f64::NEG_INFINITY, unmet: None }; tally.routes.len()];
-        for Stay { job, from, until, placement } in stays(outcome) {
+        for PlacementStay { job, from, until, placement } in stays(outcome) {
             for channel in tally.links_below(&routes, placement) {
                 links[channel as usize].come(job, from, until, &mut links_shared);
             }
@@ -77,7 +77,7 @@ impl OtherNetwork<'_> {
     /// The links that jobs may share if they send between their own nodes: as on the machine, with the nodes on this
     /// network.
     fn shared_between_nodes(&self, outcome: &Outcome) -> Vec<u32> {
-        let here: Vec<(Stay<'_>, Placement)> = stays(outcome)
+        let here: Vec<(PlacementStay<'_>, Placement)> = stays(outcome)
             .into_iter()
             .filter_map(|stay| {
                 let nodes = stay.placement.nodes().iter();
@@ -86,13 +86,14 @@ impl OtherNetwork<'_> {
                 (!nodes.is_empty()).then(|| (stay, Placement::new(self.fabric, nodes, share)))
             })
             .collect();
-        let stays = here.iter().map(|(stay, placement)| Stay { placement, ..*stay }).collect();
+        let stays =
+            here.iter().map(|(stay, placement)| PlacementStay { placement, ..*stay }).collect();
         links_shared(self.fabric, outcome.jobs.len(), stays)
     }
 }
 
 /// The routes between one node and all servers that use one direction of a link.
-struct Use {
+struct ServerLinkUse {
     channel: Channel,
     routes: u32,
     /// Whether the link is between the node and the switch where a route turns.
@@ -102,7 +103,7 @@ struct Use {
 /// The links on the routes between every node and the servers.
 struct ServerRoutes {
     /// By node of the machine; empty for a node that is not on the network.
-    of_node: Vec<Box<[Use]>>,
+    of_node: Vec<Box<[ServerLinkUse]>>,
     /// Bandwidth of every channel in bytes per second.
     capacity: Vec<f64>,
     /// For each channel, whether it is the link of a node or of a server.
@@ -140,7 +141,11 @@ impl ServerRoutes {
 }
 
 /// The links of the routes from a node to the servers and back.
-fn uses(routing: &Fixed, node: NodeIndex, servers: &[NodeIndex]) -> Result<Box<[Use]>, InputError> {
+fn uses(
+    routing: &Fixed,
+    node: NodeIndex,
+    servers: &[NodeIndex],
+) -> Result<Box<[ServerLinkUse]>, InputError> {
     let fabric = routing.fabric();
     let climbs = |channel: Channel, way: Direction| {
         let links = routing.links(channel);
@@ -164,7 +169,7 @@ fn uses(routing: &Fixed, node: NodeIndex, servers: &[NodeIndex]) -> Result<Box<[
         }
     }
     passed.sort_unstable();
-    let uses = passed.chunk_by(|a, b| a.0 == b.0).map(|same| Use {
+    let uses = passed.chunk_by(|a, b| a.0 == b.0).map(|same| ServerLinkUse {
         channel: same[0].0,
         routes: same.len() as u32,
         below: same.iter().any(|&(_, below)| below),

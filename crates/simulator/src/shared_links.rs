@@ -8,7 +8,7 @@ use topolane_placement::Placement;
 use crate::simulate::Outcome;
 
 /// A job that crosses a group and may use its uplinks.
-struct User<'a> {
+struct CrossingJob<'a> {
     /// The job's index in the outcome.
     job: usize,
     /// When the job leaves the uplinks.
@@ -21,7 +21,7 @@ struct User<'a> {
     met: BTreeSet<CableId>,
 }
 
-impl User<'_> {
+impl CrossingJob<'_> {
     /// Records that another job may use the group's uplinks, of which there are `there`. Returns how many uplinks were
     /// not shared before.
     fn meet(&mut self, other: Option<&[CableId]>, there: u32) -> u32 {
@@ -45,7 +45,7 @@ impl User<'_> {
 
 /// A time span that a job spends on one placement.
 #[derive(Debug, Clone, Copy)]
-pub struct Stay<'a> {
+pub struct PlacementStay<'a> {
     /// The index of the job, below the number of jobs.
     pub job: usize,
     /// When the job arrives.
@@ -59,20 +59,21 @@ pub struct Stay<'a> {
 /// For every job, the number of links that another job may have used at the same time: uplinks of groups that both
 /// cross, links of nodes that both share, and WAN links on the routes of both. For a job that owns links, only its own
 /// links count. `stays` must be in order of their beginning.
-pub fn links_shared(fabric: &Fabric, jobs: usize, stays: Vec<Stay<'_>>) -> Vec<u32> {
+pub fn links_shared(fabric: &Fabric, jobs: usize, stays: Vec<PlacementStay<'_>>) -> Vec<u32> {
     // By level and group: the jobs that cross it and may still run. The top level has no uplinks; its entries are the
     // WAN links.
     let users = |groups: usize| (0..groups).map(|_| Vec::new()).collect();
-    let mut crossing: Vec<Vec<Vec<User<'_>>>> =
+    let mut crossing: Vec<Vec<Vec<CrossingJob<'_>>>> =
         (0..fabric.depth()).map(|level| users(fabric.groups(level) as usize)).collect();
     crossing.push(users(fabric.wans().count()));
     let mut shared = vec![0; jobs];
-    for Stay { job: index, from, until, placement } in stays {
+    for PlacementStay { job: index, from, until, placement } in stays {
         for (level, group) in links_of(fabric, placement) {
             let there =
                 if level < fabric.depth() { fabric.present_uplinks(level, group) } else { 1 };
             let own = own_uplinks(fabric, placement, level, group);
-            let mut user = User { job: index, until, own, met_all: false, met: BTreeSet::new() };
+            let mut user =
+                CrossingJob { job: index, until, own, met_all: false, met: BTreeSet::new() };
             let present = &mut crossing[level][group as usize];
             present.retain(|other| other.until > from);
             for other in present.iter_mut() {
@@ -86,13 +87,13 @@ pub fn links_shared(fabric: &Fabric, jobs: usize, stays: Vec<Stay<'_>>) -> Vec<u
 }
 
 /// All stays of nonzero duration, in order of their beginning.
-pub(crate) fn stays(outcome: &Outcome) -> Vec<Stay<'_>> {
+pub(crate) fn stays(outcome: &Outcome) -> Vec<PlacementStay<'_>> {
     let mut stays = Vec::with_capacity(outcome.jobs.len());
     for (index, job) in outcome.jobs.iter().enumerate() {
         let mut from = job.start;
         for (until, placement) in job.places() {
             if until > from {
-                stays.push(Stay { job: index, from, until, placement });
+                stays.push(PlacementStay { job: index, from, until, placement });
             }
             from = until;
         }

@@ -13,8 +13,10 @@ use topolane_scheduler::{
 
 use crate::coupling::Coupling;
 use crate::drains::Drains;
-use crate::ends::{Begun, Due, Ends, Time};
-use crate::failures::{Failing, Failure, FailureCount, Left, RESTART, lost, nodes_held, replaced};
+use crate::ends::{Begun, Due, JobEnds, Time};
+use crate::failures::{
+    Failing, Failure, FailureCount, RESTART, RemainingWork, lost, nodes_held, replaced,
+};
 use crate::gpu_types::GpuTypes;
 use crate::links_held::{LinkLog, LinksHeld};
 use crate::moving::{Move, meet};
@@ -34,7 +36,7 @@ const AHEAD: f64 = f64::MAX;
 
 /// Settings of a run, in addition to workload, machine, policy and queue.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct RunOptions {
     /// How much run time isolation saves; applied only under policies that isolate.
     pub scenario: Scenario,
     /// The seed of the scenario's random draws.
@@ -183,7 +185,7 @@ pub fn simulate<E: From<InputError>>(
     fabric: &Arc<Fabric>,
     policy: &Arc<dyn Policy>,
     queue: Box<dyn Queue>,
-    options: &Options,
+    options: &RunOptions,
     progress: Progress<'_, E>,
 ) -> Result<Outcome, E> {
     let replay = queue.name() == "recorded";
@@ -201,7 +203,7 @@ pub fn simulate<E: From<InputError>>(
         options,
         replay,
         traits: policy.traits(),
-        ends: Ends::default(),
+        ends: JobEnds::default(),
         coupling: options.network.as_ref().map(|network| Coupling::new(network, options.seed)),
         widths,
         chosen: HashMap::new(),
@@ -280,7 +282,7 @@ pub fn simulate<E: From<InputError>>(
 }
 
 /// The request of a job. Its id is the index in the workload, so ids in logs need not be unique numbers.
-fn request_of(index: usize, job: &Job, share: Share, options: &Options) -> Request {
+fn request_of(index: usize, job: &Job, share: Share, options: &RunOptions) -> Request {
     Request {
         id: index as u64,
         nodes: job.nodes,
@@ -299,12 +301,12 @@ fn whose_again(request: &Request, now: f64) -> Option<Arc<Attributes>> {
     request.attributes.as_ref().map(|of| Arc::new(of.queued_again(now)))
 }
 
-fn walltime_of(job: &Job, options: &Options) -> f64 {
+fn walltime_of(job: &Job, options: &RunOptions) -> f64 {
     job.walltime.or(options.default_walltime).unwrap_or(job.run)
 }
 
 /// The routing for policies that read traffic.
-fn routing_of(options: &Options, fabric: &Arc<Fabric>) -> Arc<dyn Routing> {
+fn routing_of(options: &RunOptions, fabric: &Arc<Fabric>) -> Arc<dyn Routing> {
     options.network.as_ref().map_or_else(
         || Arc::new(Fixed::new(Arc::clone(fabric), Rule::DestinationModK)) as Arc<dyn Routing>,
         |network| Arc::clone(&network.routing),
@@ -315,11 +317,11 @@ struct Run<'a> {
     scheduler: Scheduler,
     reads_traffic: bool,
     workload: &'a Workload,
-    options: &'a Options,
+    options: &'a RunOptions,
     /// Whether start times come from the log.
     replay: bool,
     traits: Traits,
-    ends: Ends,
+    ends: JobEnds,
     coupling: Option<Coupling<'a>>,
     widths: Option<Widths<'a>>,
     /// The chosen width of each job, by id.
@@ -328,7 +330,7 @@ struct Run<'a> {
     order: HashMap<u64, usize>,
     link_log: LinkLog,
     /// The remaining work of interrupted jobs, by id.
-    left: HashMap<u64, Left>,
+    left: HashMap<u64, RemainingWork>,
     gpu_types: GpuTypes,
     failures: FailureCount,
     /// The earliest start promised to the head of the queue.
@@ -458,7 +460,7 @@ impl Run<'_> {
         let done = self.end_early(id, order, now);
         let job = &mut self.outcome.jobs[order];
         let run = left - done + cost;
-        self.left.insert(id, Left { run: Some(run), submitted: now });
+        self.left.insert(id, RemainingWork { run: Some(run), submitted: now });
         // The requested walltime did not include failures.
         request.walltime = request.walltime.max(run);
         request.attributes = whose_again(&request, now);
@@ -508,7 +510,7 @@ impl Run<'_> {
             }
             if let Some(begin) = again {
                 job.interruption = Some(done);
-                self.left.insert(request.id, Left { run: None, submitted: now });
+                self.left.insert(request.id, RemainingWork { run: None, submitted: now });
                 let attributes = whose_again(&request, now);
                 self.submit(Request { begin, attributes, ..Request::clone(&request) });
             }

@@ -8,7 +8,7 @@ use crate::failures::FailureCount;
 use crate::metrics::Metrics;
 use crate::network::Network;
 use crate::room::RoomFacts;
-use crate::simulate::{CutShort, JobOutcome, Options, Outcome};
+use crate::simulate::{CutShort, JobOutcome, Outcome, RunOptions};
 use crate::workload::Workload;
 
 /// The figures of a run, as in `summary.json`. Times are in seconds.
@@ -89,7 +89,7 @@ pub struct Summary {
     pub outages: Option<OutageFacts>,
     /// How jobs slowed each other down on the network; absent for a run without a network.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub contention: Option<Contention>,
+    pub contention: Option<ContentionFacts>,
 }
 
 /// The mean wait of jobs in a range of sizes.
@@ -161,7 +161,7 @@ pub struct FailureFacts {
 }
 
 impl FailureFacts {
-    fn of(count: FailureCount, options: &Options) -> Self {
+    fn of(count: FailureCount, options: &RunOptions) -> Self {
         FailureFacts {
             failures: count.failures,
             interruptions: count.interruptions,
@@ -186,7 +186,7 @@ pub struct OutageFacts {
 
 /// How much longer jobs of several nodes ran than they would have alone.
 #[derive(Debug, Clone, Serialize)]
-pub struct Contention {
+pub struct ContentionFacts {
     /// The name of the contention model.
     pub model: String,
     /// The name of the routing.
@@ -195,7 +195,7 @@ pub struct Contention {
     pub communication: f64,
     /// The slowdown of all these jobs.
     #[serde(flatten)]
-    pub all: Spread,
+    pub all: SlowdownSpread,
     /// Node-seconds lost to contention.
     pub node_seconds_lost: f64,
     /// Jobs that exceeded their walltime.
@@ -213,12 +213,12 @@ pub struct OfPattern {
     pub pattern: String,
     /// The slowdown of its jobs.
     #[serde(flatten)]
-    pub suffered: Spread,
+    pub suffered: SlowdownSpread,
 }
 
 /// The distribution of slowdowns: run time divided by run time alone.
 #[derive(Debug, Clone, Serialize)]
-pub struct Spread {
+pub struct SlowdownSpread {
     /// The number of jobs.
     pub jobs: usize,
     /// The number of jobs with a slowdown above 1.
@@ -238,7 +238,7 @@ impl Summary {
         machine_nodes: u32,
         outcome: &Outcome,
         metrics: &Metrics,
-        options: &Options,
+        options: &RunOptions,
     ) -> Self {
         let mut waits = metrics.wait.clone();
         waits.sort_unstable_by(f64::total_cmp);
@@ -292,7 +292,10 @@ impl Summary {
             failures: outcome.failures.map(|count| FailureFacts::of(count, options)),
             outages: (!options.outages.is_empty())
                 .then(|| OutageFacts::of(workload, outcome, options.outages.len())),
-            contention: options.network.as_ref().map(|network| Contention::of(outcome, network)),
+            contention: options
+                .network
+                .as_ref()
+                .map(|network| ContentionFacts::of(outcome, network)),
         }
     }
 }
@@ -305,7 +308,7 @@ impl OutageFacts {
     }
 }
 
-impl Contention {
+impl ContentionFacts {
     fn of(outcome: &Outcome, network: &Network) -> Self {
         let several = || outcome.jobs.iter().filter(|job| job.placement.spans_nodes());
         let lost = |job: &JobOutcome| {
@@ -313,13 +316,13 @@ impl Contention {
         };
         let of_pattern = |index| OfPattern {
             pattern: network.pattern_name(index),
-            suffered: Spread::of(several().filter(|job| job.pattern == index)),
+            suffered: SlowdownSpread::of(several().filter(|job| job.pattern == index)),
         };
-        Contention {
+        ContentionFacts {
             model: network.model.name.to_owned(),
             routing: network.routing.name().to_owned(),
             communication: network.communication,
-            all: Spread::of(several()),
+            all: SlowdownSpread::of(several()),
             node_seconds_lost: several().map(lost).sum::<f64>(),
             overran: several().filter(|job| job.overran).count(),
             late_heads: outcome.late_heads,
@@ -328,12 +331,12 @@ impl Contention {
     }
 }
 
-impl Spread {
+impl SlowdownSpread {
     fn of<'a>(jobs: impl Iterator<Item = &'a JobOutcome>) -> Self {
         let mut values: Vec<f64> = jobs.map(JobOutcome::contention).collect();
         values.sort_unstable_by(f64::total_cmp);
         let or_one = |value: f64| if values.is_empty() { 1.0 } else { value };
-        Spread {
+        SlowdownSpread {
             jobs: values.len(),
             // Times over a month have rounding errors of about 1e-9.
             slowed: values.iter().filter(|&&value| value > 1.0 + 1e-6).count(),

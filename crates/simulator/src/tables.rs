@@ -12,7 +12,7 @@ use crate::gpu_use::gpus_of;
 use crate::metrics::Metrics;
 use crate::moving::Move;
 use crate::network::Network;
-use crate::simulate::{CutShort, JobOutcome, Options, Outcome};
+use crate::simulate::{CutShort, JobOutcome, Outcome, RunOptions};
 use crate::table::{Column, Table, Values, Written};
 use crate::workload::{Job, Workload};
 
@@ -22,7 +22,7 @@ pub fn tables(
     machine_nodes: u32,
     outcome: &Outcome,
     metrics: &Metrics,
-    options: &Options,
+    options: &RunOptions,
 ) -> Vec<(&'static str, Table)> {
     let rest = other_tables(workload, machine_nodes, outcome, metrics, options);
     [("jobs", jobs(workload, outcome, metrics, options))].into_iter().chain(rest).collect()
@@ -35,7 +35,7 @@ pub fn into_tables(
     machine_nodes: u32,
     mut outcome: Outcome,
     metrics: Metrics,
-    options: &Options,
+    options: &RunOptions,
 ) -> Vec<(&'static str, Table)> {
     let rest = other_tables(workload, machine_nodes, &outcome, &metrics, options);
     let placed = placed(&outcome);
@@ -50,7 +50,7 @@ fn other_tables(
     machine_nodes: u32,
     outcome: &Outcome,
     metrics: &Metrics,
-    options: &Options,
+    options: &RunOptions,
 ) -> Vec<(&'static str, Table)> {
     let mut tables = vec![("utilization", utilization(machine_nodes, metrics))];
     if let Some(network) = &options.network {
@@ -75,7 +75,12 @@ fn other_tables(
 /// table), then ours. `pattern` is empty without a network. The last columns are optional: `affected` with outages or
 /// failures, `moves` and `past_walltime` if jobs may be moved, `gpus` if jobs share nodes with GPUs, and `taken` if
 /// jobs share nodes.
-pub fn jobs(workload: &Workload, outcome: &Outcome, metrics: &Metrics, options: &Options) -> Table {
+pub fn jobs(
+    workload: &Workload,
+    outcome: &Outcome,
+    metrics: &Metrics,
+    options: &RunOptions,
+) -> Table {
     jobs_placed(workload, outcome, metrics, options, placed(outcome))
 }
 
@@ -114,7 +119,7 @@ fn jobs_placed(
     workload: &Workload,
     outcome: &Outcome,
     metrics: &Metrics,
-    options: &Options,
+    options: &RunOptions,
     placed: Placed,
 ) -> Table {
     let rows = || outcome.jobs.iter().map(|job| (job, &workload.jobs[job.job]));

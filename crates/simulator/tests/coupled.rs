@@ -12,7 +12,7 @@ use simulation_support::{PLAIN, jobs, rule, try_run};
 use topolane_fabric::{InputError, ROUTINGS};
 use topolane_scheduler::{Pass, Queue, Reservation, View, queue};
 use topolane_simulator::workload::Workload;
-use topolane_simulator::{Metrics, Network, Options, Outcome, simulate, tables};
+use topolane_simulator::{Metrics, Network, Outcome, RunOptions, simulate, tables};
 use topolane_traffic::{Flows, MODELS, contention};
 
 /// A discipline that notes what it promises.
@@ -200,7 +200,7 @@ proptest! {
         let fabric = tapered();
         let network = on(&fabric, model, "random", 0.7);
         let bytes = || {
-            let options = Options { seed, ..options(network.clone()) };
+            let options = RunOptions { seed, ..options(network.clone()) };
             let outcome = try_run(&jobs, &fabric, "random", "easy", &options).unwrap();
             let metrics = Metrics::of(&jobs, &fabric, &outcome);
             let mut table = Vec::new();

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use topolane_fabric::{Fabric, InputError, preset};
 use topolane_placement::policy;
 use topolane_simulator::workload::{Job, Workload};
-use topolane_simulator::{Failure, FailureRate, Metrics, Options, Outcome, Summary, simulate};
+use topolane_simulator::{Failure, FailureRate, Metrics, Outcome, RunOptions, Summary, simulate};
 
 const HOUR: f64 = 3_600.0;
 
@@ -24,8 +24,12 @@ fn job(id: u64, submit: f64, run: f64, nodes: u32) -> Job {
 fn run(jobs: &[Job], failures: &[Failure], spares: u32, rule: &str) -> Outcome {
     let fabric = racks();
     let workload = Workload { jobs: jobs.to_vec(), ..Workload::default() };
-    let options =
-        Options { failures: failures.to_vec(), spares, checkpoint: HOUR, ..Options::default() };
+    let options = RunOptions {
+        failures: failures.to_vec(),
+        spares,
+        checkpoint: HOUR,
+        ..RunOptions::default()
+    };
     let rule = Arc::from(policy(rule, 0).unwrap());
     let queue = topolane_scheduler::queue("easy").unwrap();
     let outcome =

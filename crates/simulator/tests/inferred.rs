@@ -6,7 +6,7 @@ mod simulation_support;
 
 use simulation_support::{PLAIN, job, run, times, tree, try_run, workload};
 use topolane_simulator::workload::Job;
-use topolane_simulator::{Failure, Options};
+use topolane_simulator::{Failure, RunOptions};
 
 #[test]
 fn a_held_job_starts_when_its_hold_ends_and_waits_from_its_submission() {
@@ -53,7 +53,7 @@ fn nodes_out_of_service_end_their_jobs_and_take_no_new_ones() {
         job(2, 5.0, 10.0, None, 2),
     ]);
     let out_of_service = vec![Failure { node: 0, from: 10.0, until: 60.0 }];
-    let options = Options { out_of_service, ..PLAIN };
+    let options = RunOptions { out_of_service, ..PLAIN };
     for queue in ["fcfs", "easy", "conservative"] {
         let outcome = try_run(&jobs, &tree(&[2]), "first-fit", queue, &options).unwrap();
         assert_eq!(times(&outcome), [(0, 0.0, 30.0), (1, 0.0, 20.0), (2, 60.0, 70.0)], "{queue}");

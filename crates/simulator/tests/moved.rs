@@ -9,7 +9,7 @@ use simulation_support::{PLAIN, try_run};
 use topolane_fabric::{Fabric, fat_tree};
 use topolane_scheduler::Defrag;
 use topolane_simulator::workload::{Workload, preset};
-use topolane_simulator::{Metrics, Options};
+use topolane_simulator::{Metrics, RunOptions};
 
 /// Runs 400 jobs, of eight nodes in the mean and submitted at once, on 128 nodes.
 fn run(moving: Option<Defrag>, min_bandwidth: Option<f64>) -> topolane_simulator::Outcome {
@@ -18,7 +18,7 @@ fn run(moving: Option<Defrag>, min_bandwidth: Option<f64>) -> topolane_simulator
         &machine(),
         "dedicated",
         "easy",
-        &Options { moving, min_bandwidth, ..PLAIN },
+        &RunOptions { moving, min_bandwidth, ..PLAIN },
     )
     .unwrap()
 }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use simulation_support::{PLAIN, job, try_run, workload};
 use topolane_fabric::{CableId, Fabric, fat_tree};
 use topolane_simulator::workload::{Job, Workload};
-use topolane_simulator::{JobOutcome, Options, Outage};
+use topolane_simulator::{JobOutcome, Outage, RunOptions};
 
 /// A machine of 16 nodes in 4 pods of 2 leaves of 2 nodes. Every leaf and every second-level switch has 2 uplinks.
 fn machine() -> Arc<Fabric> {
@@ -18,7 +18,7 @@ fn machine() -> Arc<Fabric> {
 }
 
 fn run(jobs: &Workload, policy: &str, queue: &str, outages: Vec<Outage>) -> Vec<JobOutcome> {
-    let options = Options { outages, min_bandwidth: Some(0.5), ..PLAIN };
+    let options = RunOptions { outages, min_bandwidth: Some(0.5), ..PLAIN };
     try_run(jobs, &machine(), policy, queue, &options).unwrap().jobs
 }
 

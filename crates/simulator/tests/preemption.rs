@@ -9,7 +9,7 @@ use topolane_placement::{Attributes, policy};
 use topolane_scheduler::queues::Slurm;
 use topolane_scheduler::queues::slurm::SlurmConfig;
 use topolane_simulator::workload::{Job, Workload};
-use topolane_simulator::{CutShort, Metrics, Options, Outcome, Summary, simulate};
+use topolane_simulator::{CutShort, Metrics, Outcome, RunOptions, Summary, simulate};
 
 fn job(id: u64, submit: f64, run: f64, nodes: u32, qos: &str) -> Job {
     let attributes = Some(Arc::new(Attributes { qos: qos.into(), ..Attributes::default() }));
@@ -32,7 +32,7 @@ fn run_under(config: &str, jobs: &[Job]) -> (Outcome, Summary) {
     let queue = Slurm::new(SlurmConfig::parse(config).unwrap(), &fabric).unwrap();
     let workload = Workload { jobs: jobs.to_vec(), ..Workload::default() };
     let rule = Arc::from(policy("first-fit", 0).unwrap());
-    let options = Options::default();
+    let options = RunOptions::default();
     let queue = Box::new(queue);
     let outcome =
         simulate::<InputError>(&workload, &fabric, &rule, queue, &options, &mut |_| Ok(()))

@@ -8,7 +8,7 @@ use topolane_fabric::resources::Resources;
 use topolane_fabric::{Fabric, InputError, preset};
 use topolane_placement::{Amounts, Share, policy};
 use topolane_simulator::workload::{Job, Workload};
-use topolane_simulator::{Metrics, Options, Outcome, Summary, simulate};
+use topolane_simulator::{Metrics, Outcome, RunOptions, Summary, simulate};
 
 fn job(id: u64, submit: f64, run: f64, nodes: u32) -> Job {
     Job { id, submit, run, nodes, ..Job::default() }
@@ -24,7 +24,7 @@ fn run(machine: &str, jobs: Vec<Job>) -> (Workload, Arc<Fabric>, Outcome) {
         &fabric,
         &first_fit,
         queue,
-        &Options::default(),
+        &RunOptions::default(),
         &mut |_| Ok(()),
     )
     .unwrap();
@@ -47,7 +47,8 @@ fn the_largest_job_could_have_started_while_enough_nodes_were_idle() {
     assert!((of_two_nodes.jobs[racks] - f64::from(22 + 72) / 2.0).abs() < 0.2, "{room:?}");
     assert!(of_two_nodes.share_of_time[racks] == 1.0);
     let metrics = Metrics::of(&workload, &fabric, &outcome);
-    let summary = Summary::of(&workload, fabric.nodes(), &outcome, &metrics, &Options::default());
+    let summary =
+        Summary::of(&workload, fabric.nodes(), &outcome, &metrics, &RunOptions::default());
     assert_eq!(summary.room, Some(room));
 }
 

@@ -7,7 +7,7 @@ use simulation_support::{PLAIN, job, logged, rule, run, times, tree, try_run, wo
 use topolane_fabric::InputError;
 use topolane_placement::Refusal;
 use topolane_scheduler::queue;
-use topolane_simulator::{Options, Scenario, simulate};
+use topolane_simulator::{RunOptions, Scenario, simulate};
 
 /// At one instant completions come first, then arrivals, then one pass. Nodes that are given back at 10 are given out
 /// at 10, to all jobs that came by 10, in order of submission.
@@ -79,7 +79,7 @@ fn an_absent_walltime_is_the_default_or_the_run_time() {
         job(3, 2.0, 5.0, None, 1),
     ]);
     let start_of_3 = |default_walltime| {
-        let options = Options { default_walltime, ..PLAIN };
+        let options = RunOptions { default_walltime, ..PLAIN };
         let outcome = try_run(&jobs, &tree(&[2, 2]), "first-fit", "easy", &options).unwrap();
         let last = outcome.jobs.iter().find(|job| job.job == 2).unwrap();
         (last.start, last.walltime, last.killed)
@@ -99,7 +99,7 @@ fn only_isolation_makes_jobs_faster() {
         job(8, 0.0, 100.0, Some(85.0), 8),
         job(9, 0.0, 100.0, None, 4),
     ]);
-    let options = Options { scenario: Scenario::Percent(20.0), ..PLAIN };
+    let options = RunOptions { scenario: Scenario::Percent(20.0), ..PLAIN };
     let ends = |policy| {
         let outcome = try_run(&jobs, &tree(&[4, 4, 2]), policy, "easy", &options).unwrap();
         outcome.jobs.iter().map(|job| (job.finish, job.killed, job.walltime)).collect::<Vec<_>>()

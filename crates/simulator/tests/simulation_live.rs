@@ -11,7 +11,7 @@ use topolane_fabric::Fabric;
 use topolane_placement::Request;
 use topolane_scheduler::{Scheduler, queue};
 use topolane_simulator::workload::Workload;
-use topolane_simulator::{Metrics, Options, Scenario};
+use topolane_simulator::{Metrics, RunOptions, Scenario};
 
 /// A live cluster that uses nothing of the simulator. Every second it looks at its clock, reports the jobs that have
 /// ended, submits the new ones and asks the scheduler. It repeats this until nothing ends or arrives in that second.
@@ -86,7 +86,7 @@ proptest! {
     fn the_same_seed_gives_the_same_bytes(jobs in jobs(18, false), seed in 0u64..100) {
         let fabric = tree(&[3, 3, 2]);
         let bytes = |policy, seed| {
-            let options = Options { scenario: Scenario::V1, seed, ..PLAIN };
+            let options = RunOptions { scenario: Scenario::V1, seed, ..PLAIN };
             let outcome = try_run(&jobs, &fabric, policy, "easy", &options).unwrap();
             let metrics = Metrics::of(&jobs, &fabric, &outcome);
             let mut bytes = Vec::new();

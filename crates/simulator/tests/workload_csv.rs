@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use topolane_placement::{Attributes, Share};
-use topolane_simulator::workload::{EarlierRun, Job, Recorded, Workload, csv, to_csv};
+use topolane_simulator::workload::{EarlierRun, Job, RecordedRun, Workload, csv, to_csv};
 
 fn read(text: &str) -> Result<Vec<Job>, String> {
     csv(text.as_bytes()).map(|workload| workload.jobs).map_err(|error| error.to_string())
@@ -31,7 +31,7 @@ fn what_is_optional_may_be_there() {
         EarlierRun { start: -5.0, run: 2.0, nodes: 4 },
         EarlierRun { start: 1.0, run: 3.5, nodes: 2 },
     ];
-    let recorded = Recorded { start: 7.0, hosts: "n[1,3]".into(), earlier: earlier.into() };
+    let recorded = RecordedRun { start: 7.0, hosts: "n[1,3]".into(), earlier: earlier.into() };
     assert_eq!(jobs[0].recorded, Some(recorded));
     assert_eq!(jobs[1].share, Share::part(4, 0));
     assert_eq!((&jobs[2].share, &jobs[1].recorded), (&Share::Whole, &None));
@@ -43,7 +43,7 @@ fn the_job_table_of_batsim_is_read() {
                 requested_time,success,final_state,starting_time,execution_time,finish_time\n\
                 3,w0,delay,10.0,4,-1.0,1,COMPLETED_SUCCESSFULLY,12.0,5.5,17.5\n";
     let mut expected = whole(3, 10.0, 5.5, None, 4);
-    expected.recorded = Some(Recorded { start: 12.0, ..Recorded::default() });
+    expected.recorded = Some(RecordedRun { start: 12.0, ..RecordedRun::default() });
     assert_eq!(read(text).unwrap(), [expected]);
 }
 
@@ -136,7 +136,7 @@ fn any_job() -> impl Strategy<Value = Job> {
         nodes,
     });
     let recorded = (0.0..1e9, hosts, prop::collection::vec(earlier, 0..3)).prop_map(
-        |(start, hosts, earlier)| Recorded {
+        |(start, hosts, earlier)| RecordedRun {
             start,
             hosts: hosts.to_string(),
             earlier: earlier.into(),
@@ -159,7 +159,7 @@ fn any_job() -> impl Strategy<Value = Job> {
             nodes,
             share,
             // Readers take a start before the submission as the sign of a clock that was set back.
-            recorded: recorded.map(|one| Recorded { start: submit + one.start, ..one }),
+            recorded: recorded.map(|one| RecordedRun { start: submit + one.start, ..one }),
             attributes,
             ..Job::default()
         })

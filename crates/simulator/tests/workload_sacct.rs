@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use topolane_placement::Share;
-use topolane_simulator::workload::{Details, Job, ReadOptions, Recorded, Workload, sacct};
+use topolane_simulator::workload::{Details, Job, ReadOptions, RecordedRun, Workload, sacct};
 
 const HEADER: &str = "JobIDRaw|Submit|Start|End|ElapsedRaw|TimelimitRaw|NNodes|NodeList\n";
 
@@ -42,7 +42,11 @@ JobIDRaw|JobName|User|Account|Partition|Submit|Eligible|Start|End|ElapsedRaw|Tim
         walltime: Some(600.0),
         nodes: 4,
         share: Share::Whole,
-        recorded: Some(Recorded { start: 2.0, hosts: "cab[7-10]".into(), ..Recorded::default() }),
+        recorded: Some(RecordedRun {
+            start: 2.0,
+            hosts: "cab[7-10]".into(),
+            ..RecordedRun::default()
+        }),
         details: Some(Arc::new(Details { partition: "pbatch".into(), ..Details::default() })),
         ..Job::default()
     };

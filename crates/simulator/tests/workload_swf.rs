@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // Helpers may fail.
 
 use topolane_placement::Share;
-use topolane_simulator::workload::{Job, ReadOptions, Recorded, Workload, swf, to_swf};
+use topolane_simulator::workload::{Job, ReadOptions, RecordedRun, Workload, swf, to_swf};
 
 /// A record of 18 fields, with these: id, submit, wait, run, allocated, requested processors, requested time, status,
 /// partition. The others are unknown.
@@ -33,7 +33,7 @@ fn every_field_used_has_the_meaning_the_format_gives_it() {
         walltime: Some(7_200.0),
         nodes: 8,
         share: Share::Whole,
-        recorded: Some(Recorded { start: 120.0, ..Recorded::default() }),
+        recorded: Some(RecordedRun { start: 120.0, ..RecordedRun::default() }),
         ..Job::default()
     };
     assert_eq!(read(&text).jobs, [job]);

@@ -4,7 +4,7 @@
 
 use proptest::prelude::*;
 use topolane_placement::Share;
-use topolane_simulator::workload::{Job, Recorded, Shape, TooWide, Workload, apply};
+use topolane_simulator::workload::{Job, RecordedRun, Shape, TooWide, Workload, apply};
 
 /// A workload of jobs of (submit, run, nodes), recorded as started at their submission.
 fn workload(jobs: &[(f64, f64, u32)]) -> Workload {
@@ -15,7 +15,7 @@ fn workload(jobs: &[(f64, f64, u32)]) -> Workload {
         walltime: None,
         nodes,
         share: Share::Whole,
-        recorded: Some(Recorded { start: submit, ..Recorded::default() }),
+        recorded: Some(RecordedRun { start: submit, ..RecordedRun::default() }),
         ..Job::default()
     });
     Workload { jobs: jobs.collect(), ..Workload::default() }

@@ -9,9 +9,9 @@ use topolane_fabric::resources::{CORES, MEMORY, Resources};
 use topolane_fabric::{InputError, printable};
 use topolane_placement::{Amounts, Attributes, Share};
 
-use super::gpus::{Asked, Types, gpus, share, types};
-use super::job::{Details, EarlierRun, Job, Recorded, Workload};
-use super::parse::{Kept, amount, count, not_negative, seconds, shown};
+use super::gpus::{AskedGpus, Types, gpus, share, types};
+use super::job::{Details, EarlierRun, Job, RecordedRun, Workload};
+use super::parse::{KeptJobs, amount, count, not_negative, seconds, shown};
 use super::rows::{find, need, rows};
 
 /// Reads comma-separated jobs. Times are in seconds, memory in bytes. Columns may be in any order; unknown ones are
@@ -22,9 +22,9 @@ use super::rows::{find, need, rows};
 /// GPUs and nodes, a job that occurs twice, a record of more than a mebibyte, an input without rows.
 pub fn csv(input: impl BufRead) -> Result<Workload, InputError> {
     let begin = |header: &StringRecord| {
-        let mut kept = Kept::default();
+        let mut kept = KeptJobs::default();
         let owners = Owners::new(header)?;
-        Ok((Columns::new(header, &mut kept.resources)?, owners, kept))
+        Ok((WorkloadColumns::new(header, &mut kept.resources)?, owners, kept))
     };
     let (_, _, kept) = rows(input, begin, |(columns, owners, kept), row| {
         let job = columns.job(row, &mut kept.resources)?;
@@ -36,7 +36,7 @@ pub fn csv(input: impl BufRead) -> Result<Workload, InputError> {
 }
 
 /// The positions of the columns.
-struct Columns {
+struct WorkloadColumns {
     id: usize,
     submit: usize,
     run: usize,
@@ -63,7 +63,7 @@ struct Resource {
     index: usize,
 }
 
-impl Columns {
+impl WorkloadColumns {
     fn new(header: &StringRecord, resources: &mut Resources) -> Result<Self, String> {
         let find = |names: &[&str]| find(header, names);
         let need = |names: &[&str]| need(header, names);
@@ -75,7 +75,7 @@ impl Columns {
         // The total number of GPUs and the GPUs per node together give the number of nodes.
         let can_tell_nodes = gpus.is_some() && gpus_per_node.is_some();
         let nodes = if can_tell_nodes { find(&nodes)? } else { Some(need(&nodes)?) };
-        Ok(Columns {
+        Ok(WorkloadColumns {
             id,
             submit,
             run,
@@ -83,7 +83,7 @@ impl Columns {
             walltime: find(&["walltime", "requested_time"])?,
             cores: find(&["cores"])?,
             memory: find(&["memory"])?,
-            others: Columns::others(header, resources)?,
+            others: WorkloadColumns::others(header, resources)?,
             gpus,
             gpus_per_node,
             gpu_type: find(&["gpu_type"])?,
@@ -132,7 +132,7 @@ impl Columns {
             }
         }
         let earlier = earlier_runs(earlier)?;
-        let asked = Asked {
+        let asked = AskedGpus {
             all: given(self.gpus).map(|text| gpus("gpus", text)).transpose()?,
             per_node: given(self.gpus_per_node)
                 .map(|text| gpus("gpus_per_node", text))
@@ -157,7 +157,7 @@ impl Columns {
             gpu_types,
             segment: given(self.segment).map(|text| count("segment", text)).transpose()?,
             attributes: None,
-            recorded: start.map(|start| Recorded { start, hosts: hosts.into_owned(), earlier }),
+            recorded: start.map(|start| RecordedRun { start, hosts: hosts.into_owned(), earlier }),
             ..Job::default()
         })
     }

@@ -36,7 +36,7 @@ pub(super) fn gpus(what: &str, text: &str) -> Result<u64, String> {
 
 /// The GPUs (in thousandths) and nodes that a job asks for.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Asked {
+pub(super) struct AskedGpus {
     /// The total GPUs.
     pub(super) all: Option<u64>,
     /// The GPUs per node.
@@ -44,16 +44,16 @@ pub(super) struct Asked {
     pub(super) nodes: Option<u32>,
 }
 
-impl Asked {
+impl AskedGpus {
     /// Returns the number of nodes, and the thousandths of GPUs on each if GPUs are asked for.
     ///
     /// # Errors
     /// Numbers that contradict each other, or too few of them.
     pub(super) fn settled(self) -> Result<(u32, Option<u64>), String> {
         match self {
-            Asked { all: None, per_node, nodes: Some(nodes) } => Ok((nodes, per_node)),
-            Asked { all: None, .. } => Err("a job without nodes".into()),
-            Asked { all: Some(all), per_node: None, nodes: Some(nodes) } => {
+            AskedGpus { all: None, per_node, nodes: Some(nodes) } => Ok((nodes, per_node)),
+            AskedGpus { all: None, .. } => Err("a job without nodes".into()),
+            AskedGpus { all: Some(all), per_node: None, nodes: Some(nodes) } => {
                 let per_node = all / u64::from(nodes);
                 let is_even = all % u64::from(nodes) == 0;
                 if nodes > 1 && !(is_even && per_node % WHOLE == 0) {
@@ -62,10 +62,10 @@ impl Asked {
                 }
                 Ok((nodes, Some(per_node)))
             }
-            Asked { all: Some(all), per_node: None, nodes: None } => {
+            AskedGpus { all: Some(all), per_node: None, nodes: None } => {
                 Err(format!("gpus {} without nodes or gpus_per_node", said(all)))
             }
-            Asked { all: Some(all), per_node: Some(per_node), nodes } => {
+            AskedGpus { all: Some(all), per_node: Some(per_node), nodes } => {
                 let needed = all.checked_div(per_node).filter(|needed| needed * per_node == all);
                 let needed = needed.and_then(|needed| u32::try_from(needed).ok());
                 match (needed, nodes) {

@@ -42,7 +42,7 @@ pub struct Job {
     /// The owner and other attributes, if the log has them.
     pub attributes: Option<Arc<Attributes>>,
     /// What really happened to the job, if the log says.
-    pub recorded: Option<Recorded>,
+    pub recorded: Option<RecordedRun>,
     /// What the log says of it besides, which decides nothing; `None` if that is nothing.
     pub details: Option<Arc<Details>>,
 }
@@ -75,7 +75,7 @@ impl Details {
 
 /// Where and when a job ran according to a log.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Recorded {
+pub struct RecordedRun {
     /// Start in seconds since the workload's epoch.
     pub start: f64,
     /// Hostlist expression of its nodes; empty if the log has none.

@@ -18,7 +18,7 @@ mod write;
 
 pub use csv::csv;
 pub(crate) use job::LONGEST_DAYS;
-pub use job::{Details, EarlierRun, Job, Recorded, Workload};
+pub use job::{Details, EarlierRun, Job, RecordedRun, Workload};
 pub use openb::openb;
 pub use options::ReadOptions;
 pub use read::read;

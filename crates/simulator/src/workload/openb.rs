@@ -10,8 +10,8 @@ use topolane_fabric::InputError;
 use topolane_placement::{Amounts, Share};
 
 use super::gpus::{WHOLE, share, types};
-use super::job::{Job, Recorded, Workload};
-use super::parse::{Kept, Skipped, amount, not_negative, seconds, shown};
+use super::job::{Job, RecordedRun, Workload};
+use super::parse::{KeptJobs, Skipped, amount, not_negative, seconds, shown};
 use super::rows::{need, rows};
 
 /// The beginning of the header line.
@@ -25,8 +25,8 @@ const MEBIBYTE: u64 = 1 << 20;
 /// # Errors
 /// A missing column, an unreadable value, a part over a whole GPU, a job that occurs twice, an input without rows.
 pub fn openb(input: impl BufRead) -> Result<Workload, InputError> {
-    let mut kept = Kept::default();
-    rows(input, Columns::new, |columns, row| match columns.job(row, &mut kept)? {
+    let mut kept = KeptJobs::default();
+    rows(input, OpenbColumns::new, |columns, row| match columns.job(row, &mut kept)? {
         Ok(job) => kept.keep(job),
         Err(why) => {
             kept.skip(why);
@@ -37,7 +37,7 @@ pub fn openb(input: impl BufRead) -> Result<Workload, InputError> {
 }
 
 /// The positions of the columns.
-struct Columns {
+struct OpenbColumns {
     name: usize,
     cpu: usize,
     memory: usize,
@@ -49,10 +49,10 @@ struct Columns {
     scheduled: usize,
 }
 
-impl Columns {
+impl OpenbColumns {
     fn new(header: &csv::StringRecord) -> Result<Self, String> {
         let need = |name| need(header, &[name]);
-        Ok(Columns {
+        Ok(OpenbColumns {
             name: need("name")?,
             cpu: need("cpu_milli")?,
             memory: need("memory_mib")?,
@@ -69,7 +69,7 @@ impl Columns {
     fn job(
         &self,
         row: &csv::StringRecord,
-        kept: &mut Kept,
+        kept: &mut KeptJobs,
     ) -> Result<Result<Job, Skipped>, String> {
         let at = |column: usize| row.get(column).unwrap_or_default();
         let amounts = vec![
@@ -103,7 +103,7 @@ impl Columns {
             nodes: 1,
             share,
             gpu_types,
-            recorded: Some(Recorded { start, ..Recorded::default() }),
+            recorded: Some(RecordedRun { start, ..RecordedRun::default() }),
             ..Job::default()
         }))
     }

@@ -55,7 +55,7 @@ impl Skipped {
 
 /// The jobs kept so far, and the counts of skipped records.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct KeptJobs {
     pub(super) jobs: Vec<Job>,
     pub(super) resources: Resources,
     skipped: [u64; 7],
@@ -70,7 +70,7 @@ pub(super) struct Kept {
     details: HashSet<Arc<Details>>,
 }
 
-impl Kept {
+impl KeptJobs {
     /// These details, shared with the other jobs that have the same; `None` if they say nothing.
     pub(super) fn shared(&mut self, details: Details) -> Option<Arc<Details>> {
         if details == Details::default() {
@@ -143,7 +143,7 @@ impl Kept {
         .filter(|&why| self.skipped[why as usize] > 0)
         .map(|why| (why.reason().to_string(), self.skipped[why as usize]))
         .collect();
-        let Kept { jobs, resources, early, .. } = self;
+        let KeptJobs { jobs, resources, early, .. } = self;
         let early = (early > 0).then(|| (STARTED_EARLY.to_owned(), early));
         let changed = early.into_iter().collect();
         Workload {
@@ -158,15 +158,15 @@ impl Kept {
 }
 
 /// The lines of an input, numbered from 1, without line ends.
-pub(super) struct Lines<R> {
+pub(super) struct InputLines<R> {
     input: R,
     line: Vec<u8>,
     pub(super) number: usize,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> InputLines<R> {
     pub(super) fn new(input: R) -> Self {
-        Lines { input, line: Vec::new(), number: 0 }
+        InputLines { input, line: Vec::new(), number: 0 }
     }
 
     /// The next line; `None` at the end.

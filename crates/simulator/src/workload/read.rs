@@ -14,7 +14,7 @@ use super::{csv::csv, foreign, openb, rfold, sacct::sacct, swf::swf};
 
 /// The supported formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Format {
+enum WorkloadFormat {
     Swf,
     Csv,
     Sacct,
@@ -62,20 +62,20 @@ fn read_plain(
         return Err(InputError::whole(format!("not a log known here: {advice}")));
     }
     match format(path, start) {
-        Some(Format::Swf) => swf(input, options),
-        Some(Format::Rfold | Format::Openb) if options.partition.is_some() => {
+        Some(WorkloadFormat::Swf) => swf(input, options),
+        Some(WorkloadFormat::Rfold | WorkloadFormat::Openb) if options.partition.is_some() => {
             Err(InputError::whole(NO_PARTITIONS))
         }
-        Some(Format::Csv) => {
+        Some(WorkloadFormat::Csv) => {
             let workload = csv(input)?;
             match &options.partition {
                 Some(partition) => of_partition(workload, partition),
                 None => Ok(workload),
             }
         }
-        Some(Format::Sacct) => sacct(input, options),
-        Some(Format::Rfold) => rfold::rfold(input, options),
-        Some(Format::Openb) => openb::openb(input),
+        Some(WorkloadFormat::Sacct) => sacct(input, options),
+        Some(WorkloadFormat::Rfold) => rfold::rfold(input, options),
+        Some(WorkloadFormat::Openb) => openb::openb(input),
         None => Err(InputError::whole(
             "not a log known here: SWF, CSV with a header line, the output of sacct -P, or a trace of GPU jobs",
         )),
@@ -98,7 +98,7 @@ fn of_partition(mut workload: Workload, partition: &str) -> Result<Workload, Inp
 }
 
 /// Recognises the format by the first line that is not a comment; if that is unclear, by the file extension.
-fn format(path: &Path, start: &[u8]) -> Option<Format> {
+fn format(path: &Path, start: &[u8]) -> Option<WorkloadFormat> {
     let line =
         start.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).find(|l| !l.is_empty())?;
     let has_extension = |extension: &str| {
@@ -106,19 +106,19 @@ fn format(path: &Path, start: &[u8]) -> Option<Format> {
         name.is_some_and(|name| name.trim_end_matches(".gz").ends_with(extension))
     };
     if line.starts_with(rfold::BEGINS) {
-        Some(Format::Rfold)
+        Some(WorkloadFormat::Rfold)
     } else if line.starts_with(openb::BEGINS) {
-        Some(Format::Openb)
+        Some(WorkloadFormat::Openb)
     } else if line[0] == b';' || has_extension(".swf") {
-        Some(Format::Swf)
+        Some(WorkloadFormat::Swf)
     } else if has_extension(".csv") {
-        Some(Format::Csv)
+        Some(WorkloadFormat::Csv)
     } else if line.contains(&b'|') {
-        Some(Format::Sacct)
+        Some(WorkloadFormat::Sacct)
     } else if line.contains(&b',') {
-        Some(Format::Csv)
+        Some(WorkloadFormat::Csv)
     } else if line[0].is_ascii_digit() {
-        Some(Format::Swf)
+        Some(WorkloadFormat::Swf)
     } else {
         None
     }

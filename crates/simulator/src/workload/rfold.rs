@@ -10,7 +10,7 @@ use topolane_placement::Share;
 use super::gpus::{WHOLE, share};
 use super::job::{Job, Workload};
 use super::options::ReadOptions;
-use super::parse::{Kept, count, not_negative, shown};
+use super::parse::{KeptJobs, count, not_negative, shown};
 use super::rows::{need, rows};
 
 /// The beginning of the header line.
@@ -28,7 +28,7 @@ pub fn rfold(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Inp
             "the log counts GPUs, not nodes: say how many a node has with --gpus-per-node";
         return Err(InputError::whole(message));
     };
-    let mut kept = Kept::default();
+    let mut kept = KeptJobs::default();
     let begin = |header: &csv::StringRecord| {
         let need = |name| need(header, &[name]);
         Ok([need("#job id")?, need("arrival time (sec)")?, need("size")?, need("duration (sec)")?])

@@ -7,9 +7,9 @@ use topolane_fabric::resources::{CORES, MEMORY, Resources};
 use topolane_fabric::{InputError, printable};
 use topolane_placement::{Amounts, Share};
 
-use super::job::{Details, Job, Recorded, Workload};
+use super::job::{Details, Job, RecordedRun, Workload};
 use super::options::ReadOptions;
-use super::parse::{Kept, Lines, Skipped, amount, civil_seconds, count, seconds, shown};
+use super::parse::{InputLines, KeptJobs, Skipped, amount, civil_seconds, count, seconds, shown};
 
 /// The ids of array tasks are `job + (task + 1) * TASK`; no job number is that large.
 const TASK: u64 = 10_000_000_000;
@@ -20,13 +20,14 @@ const TASK: u64 = 10_000_000_000;
 /// A missing column, a row with another number of fields than the header, an unreadable value, a job that occurs twice,
 /// an input without rows.
 pub fn sacct(input: impl BufRead, options: &ReadOptions) -> Result<Workload, InputError> {
-    let mut lines = Lines::new(input);
+    let mut lines = InputLines::new(input);
     let Some(header) = lines.next()? else {
         return Err(InputError::whole("empty, where a header line of sacct -P is expected"));
     };
     let header = String::from_utf8_lossy(header).into_owned();
-    let columns = Columns::new(&header, options).map_err(|message| InputError::at(1, message))?;
-    let mut kept = Kept::default();
+    let columns =
+        SacctColumns::new(&header, options).map_err(|message| InputError::at(1, message))?;
+    let mut kept = KeptJobs::default();
     let mut rows = 0_u64;
     while let Some(line) = lines.next()? {
         // Concatenated exports repeat the header.
@@ -65,7 +66,7 @@ pub fn sacct(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Inp
 }
 
 /// The positions of the columns.
-struct Columns {
+struct SacctColumns {
     count: usize,
     submit: usize,
     start: usize,
@@ -89,7 +90,7 @@ struct Columns {
     tres: [Option<usize>; 2],
 }
 
-impl Columns {
+impl SacctColumns {
     fn new(header: &str, options: &ReadOptions) -> Result<Self, String> {
         let names: Vec<&str> = header.trim_start_matches('\u{feff}').split('|').collect();
         let find = |name: &str| names.iter().position(|n| n.trim().eq_ignore_ascii_case(name));
@@ -102,7 +103,7 @@ impl Columns {
             );
         }
         let need = |name: &str| find(name).ok_or_else(|| format!("no column {name}"));
-        let columns = Columns {
+        let columns = SacctColumns {
             count: names.len(),
             submit: need("Submit")?,
             start: need("Start")?,
@@ -183,10 +184,10 @@ impl Columns {
             walltime: self.walltime(row)?,
             nodes,
             share: if options.shared { self.share(row, nodes, resources)? } else { Share::Whole },
-            recorded: Some(Recorded {
+            recorded: Some(RecordedRun {
                 start,
                 hosts: printable(at(self.hosts).unwrap_or_default()).into_owned(),
-                ..Recorded::default()
+                ..RecordedRun::default()
             }),
             ..Job::default()
         }))

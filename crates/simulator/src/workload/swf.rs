@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use topolane_fabric::{InputError, printable};
 
-use super::job::{Details, Job, Recorded, Workload};
+use super::job::{Details, Job, RecordedRun, Workload};
 use super::options::ReadOptions;
 use super::parse::{
-    Kept, LARGEST_INTEGER, LATEST, Lines, MOST_PROCESSORS, Skipped, civil_seconds, shown,
+    InputLines, KeptJobs, LARGEST_INTEGER, LATEST, MOST_PROCESSORS, Skipped, civil_seconds, shown,
 };
 
 /// The most partitions in a header, and the most characters of a partition name.
@@ -36,10 +36,10 @@ const PARTITION: usize = 15;
 /// A record of fewer than 18 fields, a field that is not a plausible number, a job that occurs twice, an unknown
 /// partition, an input without records.
 pub fn swf(input: impl BufRead, options: &ReadOptions) -> Result<Workload, InputError> {
-    let mut lines = Lines::new(input);
+    let mut lines = InputLines::new(input);
     let mut header = Header::default();
-    let mut setting: Option<Setting> = None;
-    let mut kept = Kept::default();
+    let mut setting: Option<SwfRules> = None;
+    let mut kept = KeptJobs::default();
     let mut partitions = HashMap::new();
     while let Some(line) = lines.next()? {
         let line = line.trim_ascii_start();
@@ -54,7 +54,7 @@ pub fn swf(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Input
                     Some(setting) => setting,
                     None => *setting.insert(header.setting(options)?),
                 };
-                let mut named = |number: f64, kept: &mut Kept| -> Option<Arc<Details>> {
+                let mut named = |number: f64, kept: &mut KeptJobs| -> Option<Arc<Details>> {
                     let known = partitions.entry(number.to_bits());
                     known.or_insert_with(|| kept.shared(header.details(number))).clone()
                 };
@@ -78,7 +78,7 @@ pub fn swf(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Input
 
 /// The parts of the header that decide how records are read.
 #[derive(Clone, Copy)]
-struct Setting {
+struct SwfRules {
     cores_per_node: u32,
     /// Whether the cores per node are assumed because the header does not give them.
     is_assumed: bool,
@@ -149,7 +149,7 @@ impl Header {
             .unwrap_or(0.0)
     }
 
-    fn setting(&self, options: &ReadOptions) -> Result<Setting, InputError> {
+    fn setting(&self, options: &ReadOptions) -> Result<SwfRules, InputError> {
         let cores_per_node = match options.cores_per_node {
             Some(0) => return Err(InputError::whole("a node has at least 1 core, not 0")),
             Some(cores) => cores,
@@ -158,7 +158,7 @@ impl Header {
         let is_assumed = options.cores_per_node.is_none() && self.cores_per_node().is_none();
         let partition =
             options.partition.as_deref().map(|name| self.partition(name)).transpose()?;
-        Ok(Setting { cores_per_node, is_assumed, partition })
+        Ok(SwfRules { cores_per_node, is_assumed, partition })
     }
 
     /// `MaxProcs / MaxNodes`, if both are given and the result is a whole number.
@@ -236,9 +236,9 @@ fn local_time(text: &str) -> Option<f64> {
 /// Reads one record and keeps or skips it. `named` gives what is said of a partition.
 fn record(
     line: &[u8],
-    setting: Setting,
-    kept: &mut Kept,
-    named: &mut impl FnMut(f64, &mut Kept) -> Option<Arc<Details>>,
+    setting: SwfRules,
+    kept: &mut KeptJobs,
+    named: &mut impl FnMut(f64, &mut KeptJobs) -> Option<Arc<Details>>,
 ) -> Result<(), String> {
     let fields = fields(line)?;
     let status = fields[STATUS];
@@ -283,7 +283,8 @@ fn record(
         run,
         walltime: Some(fields[WALLTIME]).filter(|&walltime| walltime > 0.0),
         nodes: (processors / f64::from(setting.cores_per_node)).ceil() as u32,
-        recorded: (wait >= 0.0).then(|| Recorded { start: submit + wait, ..Recorded::default() }),
+        recorded: (wait >= 0.0)
+            .then(|| RecordedRun { start: submit + wait, ..RecordedRun::default() }),
         details,
         ..Job::default()
     })

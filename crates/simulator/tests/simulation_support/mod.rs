@@ -9,10 +9,10 @@ use proptest::prelude::*;
 use topolane_fabric::{Description, Fabric, InputError, pgft};
 use topolane_placement::{Policy, Share, Within, policy};
 use topolane_scheduler::queue;
-use topolane_simulator::workload::{Job, Recorded, Workload};
-use topolane_simulator::{Options, Outcome, Scenario, simulate};
+use topolane_simulator::workload::{Job, RecordedRun, Workload};
+use topolane_simulator::{Outcome, RunOptions, Scenario, simulate};
 
-pub const PLAIN: Options = Options {
+pub const PLAIN: RunOptions = RunOptions {
     scenario: Scenario::None,
     seed: 0,
     default_walltime: None,
@@ -48,7 +48,7 @@ pub fn job(id: u64, submit: f64, run: f64, walltime: Option<f64>, nodes: u32) ->
 
 /// A job that ran, by its log, on these nodes from `start` on.
 pub fn logged(id: u64, submit: f64, run: f64, start: f64, nodes: u32, hosts: &str) -> Job {
-    let recorded = Some(Recorded { start, hosts: hosts.to_owned(), ..Recorded::default() });
+    let recorded = Some(RecordedRun { start, hosts: hosts.to_owned(), ..RecordedRun::default() });
     Job { recorded, ..job(id, submit, run, None, nodes) }
 }
 
@@ -61,7 +61,7 @@ pub fn try_run(
     fabric: &Arc<Fabric>,
     policy: &str,
     discipline: &str,
-    options: &Options,
+    options: &RunOptions,
 ) -> Result<Outcome, InputError> {
     simulate(jobs, fabric, &rule(policy), queue(discipline).unwrap(), options, &mut |_| Ok(()))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use topolane_fabric::{Fabric, MissingCable, pgft, routing};
 use topolane_simulator::workload::Workload;
-use topolane_simulator::{Network, Options, Outcome};
+use topolane_simulator::{Network, Outcome, RunOptions};
 use topolane_traffic::{MODELS, pattern};
 
 use super::{PLAIN, logged, try_run, workload};
@@ -38,8 +38,8 @@ pub fn on(fabric: &Arc<Fabric>, model: &str, ways: &str, communication: f64) -> 
     }
 }
 
-pub fn options(network: Network) -> Options {
-    Options { network: Some(network), ..PLAIN }
+pub fn options(network: Network) -> RunOptions {
+    RunOptions { network: Some(network), ..PLAIN }
 }
 
 pub fn coupled(jobs: &Workload, fabric: &Arc<Fabric>, policy: &str, network: Network) -> Outcome {

@@ -15,7 +15,7 @@ use crate::workload::job::{Job, Workload};
 use tables::{DAILY, DEMANDS, LARGE, POSITIONS, SMALL, WEEKEND};
 
 /// A class of jobs of similar size.
-struct Class {
+struct SizeClass {
     /// Numbers of GPUs, each with the number of jobs in the trace that ask for it.
     sizes: &'static [(u32, u32)],
     /// Run times at [`POSITIONS`], seconds.
@@ -81,7 +81,7 @@ pub fn gpu_month(seed: u64) -> Workload {
 }
 
 /// Appends the GPUs and run times of jobs that together do `work` GPU-seconds.
-fn draw(classes: &[Class], work: f64, random: &mut ChaCha8Rng, drawn: &mut Vec<(u32, f64)>) {
+fn draw(classes: &[SizeClass], work: f64, random: &mut ChaCha8Rng, drawn: &mut Vec<(u32, f64)>) {
     let sizes: Vec<(usize, u32, u32)> = (0..)
         .zip(classes)
         .flat_map(|(class, of)| of.sizes.iter().map(move |&(gpus, count)| (class, gpus, count)))
