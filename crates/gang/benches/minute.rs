@@ -6,24 +6,25 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use topolane_gang::hypervisor::{Costs, Length, Setup, Task, Workload, simulate};
-use topolane_gang::{Limits, gang_policy};
+use topolane_gang::hypervisor::{Length, Setup, SwitchCosts, Task, ThreadWorkload, simulate};
+use topolane_gang::{SliceLimits, gang_policy};
 
 const CORES: usize = 64;
 const SECONDS: f64 = 60.0;
 const REPETITIONS: usize = 3;
 
 fn main() {
-    let spin = |interval: f64| Workload::Barrier { interval, spin: true, imbalance: 0.0 };
-    let uneven = Workload::Barrier { interval: 1e-3, spin: true, imbalance: 0.2 };
-    let blocking = Workload::Barrier { interval: 1e-3, spin: false, imbalance: 0.0 };
-    let coevp = Workload::Coevp { coarse: 0.01, tasks: 256, fine: 0.01, spread: 0.5, wait: 0.02 };
+    let spin = |interval: f64| ThreadWorkload::Barrier { interval, spin: true, imbalance: 0.0 };
+    let uneven = ThreadWorkload::Barrier { interval: 1e-3, spin: true, imbalance: 0.2 };
+    let blocking = ThreadWorkload::Barrier { interval: 1e-3, spin: false, imbalance: 0.0 };
+    let coevp =
+        ThreadWorkload::Coevp { coarse: 0.01, tasks: 256, fine: 0.01, spread: 0.5, wait: 0.02 };
     let mut cases = Vec::new();
     for (name, workload) in [
         ("spin", spin(1e-3)),
         ("spin-uneven", uneven),
         ("block", blocking),
-        ("independent", Workload::Independent { iteration: 0.1 }),
+        ("independent", ThreadWorkload::Independent { iteration: 0.1 }),
         ("coevp", coevp),
     ] {
         for policy in ["gang", "free", "adaptive"] {
@@ -34,7 +35,7 @@ fn main() {
 }
 
 /// The median of the real seconds that a simulated minute takes.
-fn measure(workload: Workload, policy: &str) -> f64 {
+fn measure(workload: ThreadWorkload, policy: &str) -> f64 {
     let job = |seed: u64| Task {
         threads: CORES,
         weight: 1.0,
@@ -48,8 +49,8 @@ fn measure(workload: Workload, policy: &str) -> f64 {
         jobs: (0..4).map(job).collect(),
         cores: CORES,
         seconds: SECONDS,
-        limits: Limits::default(),
-        costs: Costs::default(),
+        limits: SliceLimits::default(),
+        costs: SwitchCosts::default(),
         background: 0.0,
         seed: 1,
         timeline: false,

@@ -5,7 +5,7 @@ pub type JobId = u64;
 
 /// A job whose threads should run at the same time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Job {
+pub struct ObservedJob {
     /// The number of the job.
     pub id: JobId,
     /// The number of computing threads; at least one.

@@ -22,8 +22,8 @@ pub mod hypervisor;
 /// One file per policy.
 pub mod policies;
 
-pub use job::{Barriers, Job, JobId, Observation};
-pub use limits::Limits;
+pub use job::{Barriers, JobId, Observation, ObservedJob};
+pub use limits::SliceLimits;
 pub use matrix::Matrix;
 pub use observer::{Observer, Used};
 pub use policy::GangPolicy;

@@ -2,7 +2,7 @@
 
 /// Limits on the length of slices. Times are in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Limits {
+pub struct SliceLimits {
     /// The length that the user chose; `None` to choose from measurements.
     pub slice: Option<f64>,
     /// The shortest slice.
@@ -18,9 +18,9 @@ pub struct Limits {
     pub overhead: f64,
 }
 
-impl Default for Limits {
+impl Default for SliceLimits {
     fn default() -> Self {
-        Limits {
+        SliceLimits {
             slice: None,
             shortest: 0.01,
             longest: 0.2,
@@ -34,7 +34,7 @@ impl Default for Limits {
 /// The number of barriers that should fit in a slice, so that the one interrupted by its end matters little.
 const BARRIERS: f64 = 20.0;
 
-impl Limits {
+impl SliceLimits {
     /// Whether a slice can contain many barriers with this interval.
     pub fn holds(&self, interval: f64) -> bool {
         BARRIERS * interval <= self.longest

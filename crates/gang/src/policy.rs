@@ -1,7 +1,7 @@
 //! The interface of gang policies.
 
-use crate::job::Job;
-use crate::limits::Limits;
+use crate::job::ObservedJob;
+use crate::limits::SliceLimits;
 use crate::round::Round;
 
 /// A policy that decides which jobs run when. It only remembers the matrix, which it needs to keep its answers stable.
@@ -11,5 +11,5 @@ pub trait GangPolicy: Send {
 
     /// Returns the slices from now on for these jobs, which are in order of arrival, on `cores` cores. A driver asks
     /// when a job came or went, and once per round. The same sequence of questions gets the same answers.
-    fn round(&mut self, jobs: &[Job], cores: usize, limits: &Limits) -> Round;
+    fn round(&mut self, jobs: &[ObservedJob], cores: usize, limits: &SliceLimits) -> Round;
 }

@@ -1,12 +1,12 @@
 //! Computes how long each row runs.
 
-use crate::limits::Limits;
+use crate::limits::SliceLimits;
 
 /// The seconds of each row, by weight; `interval` is the longest barrier interval of the jobs.
 ///
 /// Unless the user chose the length of a slice, no row waits longer than `limits.delay` for its next turn, if the
 /// shortest slices allow that. To achieve this, rows of large weight may get less than their share.
-pub fn seconds(weights: &[f64], interval: f64, limits: &Limits) -> Vec<f64> {
+pub fn seconds(weights: &[f64], interval: f64, limits: &SliceLimits) -> Vec<f64> {
     let rows = weights.len();
     let sum: f64 = weights.iter().sum();
     let least = weights.iter().copied().fold(f64::INFINITY, f64::min);

@@ -6,19 +6,19 @@ mod hypervisor_support;
 use hypervisor_support::{barrier, endless, run, setup};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use topolane_gang::Limits;
-use topolane_gang::hypervisor::{Length, Outcome, Setup, Spell, Task, Workload};
+use topolane_gang::SliceLimits;
+use topolane_gang::hypervisor::{GangOutcome, Length, Setup, Spell, Task, ThreadWorkload};
 
 const ROUNDING: f64 = 1e-6;
 
-fn workloads() -> impl Strategy<Value = Workload> {
+fn workloads() -> impl Strategy<Value = ThreadWorkload> {
     prop_oneof![
-        (1e-3..0.2).prop_map(|iteration| Workload::Independent { iteration }),
+        (1e-3..0.2).prop_map(|iteration| ThreadWorkload::Independent { iteration }),
         (2e-4..2e-2, any::<bool>(), 0.0..0.5).prop_map(|(interval, spin, imbalance)| {
-            Workload::Barrier { interval, spin, imbalance }
+            ThreadWorkload::Barrier { interval, spin, imbalance }
         }),
         (0.0..0.01, 1_u32..20, 1e-3..0.01, 0.0..1.0, 0.0..0.02).prop_map(
-            |(coarse, tasks, fine, spread, wait)| Workload::Coevp {
+            |(coarse, tasks, fine, spread, wait)| ThreadWorkload::Coevp {
                 coarse,
                 tasks,
                 fine,
@@ -61,7 +61,7 @@ fn policies() -> impl Strategy<Value = &'static str> {
 }
 
 /// The spells in which threads ran, in order of core and start.
-fn on_cores(outcome: &Outcome) -> Vec<Spell> {
+fn on_cores(outcome: &GangOutcome) -> Vec<Spell> {
     let mut spells: Vec<Spell> = outcome.spells.iter().copied().filter(|it| it.ran).collect();
     spells.sort_by(|one, other| {
         (one.core, one.start).partial_cmp(&(other.core, other.start)).unwrap()
@@ -70,7 +70,7 @@ fn on_cores(outcome: &Outcome) -> Vec<Spell> {
 }
 
 /// The start, the end, the first jobs and the fillers of every slice.
-fn slices(outcome: &Outcome) -> Vec<(f64, f64, &[usize], &[usize])> {
+fn slices(outcome: &GangOutcome) -> Vec<(f64, f64, &[usize], &[usize])> {
     let ends = outcome.slices.iter().skip(1).map(|slice| slice.start).chain([outcome.seconds]);
     let each = outcome.slices.iter().zip(ends);
     each.map(|(it, end)| (it.start, end, &it.first[..], &it.fillers[..])).collect()
@@ -114,7 +114,7 @@ proptest! {
                     prop_assert_eq!(ends.len() as u64, count);
                 }
             }
-            let Workload::Independent { iteration } = task.workload else { continue };
+            let ThreadWorkload::Independent { iteration } = task.workload else { continue };
             let did: usize = job.ends.iter().map(Vec::len).sum();
             prop_assert!(job.ran + ROUNDING >= did as f64 * iteration);
         }
@@ -189,7 +189,7 @@ proptest! {
         slice in 0.01_f64..0.05,
     ) {
         let jobs = threads.iter().map(|&threads| endless(threads, barrier(1e-3, true))).collect();
-        let limits = Limits { slice: Some(slice), ..Limits::default() };
+        let limits = SliceLimits { slice: Some(slice), ..SliceLimits::default() };
         let setup = Setup { limits, ..setup(jobs, 4, 2.0) };
         let outcome = run(&setup, "gang");
         for job in 0..threads.len() {

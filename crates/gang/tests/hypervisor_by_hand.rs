@@ -4,11 +4,12 @@
 mod hypervisor_support;
 
 use hypervisor_support::{barrier, endless, run, setup, task};
-use topolane_gang::hypervisor::{Costs, Length, Setup, Task, Workload, simulate};
-use topolane_gang::{Limits, gang_policy};
+use topolane_gang::hypervisor::{Length, Setup, SwitchCosts, Task, ThreadWorkload, simulate};
+use topolane_gang::{SliceLimits, gang_policy};
 
-const FREE_OF_COST: Costs = Costs { context_switch: 0.0, slice_switch: 0.0, wake_up: 0.0 };
-const BUSY: Workload = Workload::Independent { iteration: 0.1 };
+const FREE_OF_COST: SwitchCosts =
+    SwitchCosts { context_switch: 0.0, slice_switch: 0.0, wake_up: 0.0 };
+const BUSY: ThreadWorkload = ThreadWorkload::Independent { iteration: 0.1 };
 
 /// Under credit alone, equal jobs get equal shares of cores that are all busy, and a job of twice the weight gets twice
 /// the share of one. This holds within 5 %: debts over a turn are forgiven, so small jobs get a little more.
@@ -32,7 +33,8 @@ fn credits_share_by_weight() {
 /// A thread that blocks often and wakes with credits left is boosted: it does not wait behind threads that compute.
 #[test]
 fn who_wakes_with_credits_goes_first() {
-    let coevp = Workload::Coevp { coarse: 0.0, tasks: 1, fine: 1e-3, spread: 0.0, wait: 9e-3 };
+    let coevp =
+        ThreadWorkload::Coevp { coarse: 0.0, tasks: 1, fine: 1e-3, spread: 0.0, wait: 9e-3 };
     let jobs = vec![endless(1, coevp), endless(2, BUSY)];
     let outcome = run(&Setup { costs: FREE_OF_COST, ..setup(jobs, 1, 10.0) }, "free");
     let latency = outcome.jobs[0].ready / outcome.jobs[0].ends[0].len() as f64;
@@ -68,7 +70,7 @@ fn threads_begin_after_their_delays() {
 /// A thread that waits at a spin barrier keeps its core busy. A thread that waits at a blocking barrier does not.
 #[test]
 fn spinning_is_running_and_blocking_is_not() {
-    let uneven = |spin| Workload::Barrier { interval: 1e-3, spin, imbalance: 1.0 };
+    let uneven = |spin| ThreadWorkload::Barrier { interval: 1e-3, spin, imbalance: 1.0 };
     let share = |spin| {
         let outcome = run(&setup(vec![endless(4, uneven(spin))], 4, 2.0), "free");
         outcome.jobs[0].blocked / outcome.jobs[0].lifetime
@@ -81,9 +83,9 @@ fn spinning_is_running_and_blocking_is_not() {
 #[test]
 fn switching_slices_costs() {
     let jobs = || vec![endless(2, BUSY), endless(2, BUSY)];
-    let limits = Limits { slice: Some(0.02), ..Limits::default() };
+    let limits = SliceLimits { slice: Some(0.02), ..SliceLimits::default() };
     let did = |slice_switch: f64| {
-        let costs = Costs { slice_switch, ..FREE_OF_COST };
+        let costs = SwitchCosts { slice_switch, ..FREE_OF_COST };
         let outcome = run(&Setup { limits, costs, ..setup(jobs(), 2, 100.0) }, "gang");
         outcome.jobs.iter().map(|job| job.ends[0].len() as f64).sum::<f64>()
     };

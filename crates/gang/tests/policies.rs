@@ -3,29 +3,31 @@
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
-use topolane_gang::{Barriers, Job, JobId, Limits, Observation, Round, Slice, Used, gang_policy};
+use topolane_gang::{
+    Barriers, JobId, Observation, ObservedJob, Round, Slice, SliceLimits, Used, gang_policy,
+};
 use topolane_gang::{Matrix, Observer};
 
 const CORES: usize = 8;
 
-fn job(id: JobId, threads: usize) -> Job {
-    Job { id, threads, weight: 1.0, fills: true, seen: Observation::default() }
+fn job(id: JobId, threads: usize) -> ObservedJob {
+    ObservedJob { id, threads, weight: 1.0, fills: true, seen: Observation::default() }
 }
 
-fn blocked(job: Job, share: f64) -> Job {
-    Job { seen: Observation { blocked: Some(share), ..job.seen }, ..job }
+fn blocked(job: ObservedJob, share: f64) -> ObservedJob {
+    ObservedJob { seen: Observation { blocked: Some(share), ..job.seen }, ..job }
 }
 
-fn weighing(job: Job, weight: f64) -> Job {
-    Job { weight, ..job }
+fn weighing(job: ObservedJob, weight: f64) -> ObservedJob {
+    ObservedJob { weight, ..job }
 }
 
 /// A job of any size, even wider than the machine, with any observations.
-fn any_job() -> impl Strategy<Value = Job> {
+fn any_job() -> impl Strategy<Value = ObservedJob> {
     let barriers = (1e-4..3.0, 0.0..0.1).prop_map(|(interval, skew)| Barriers { interval, skew });
     let seen = (proptest::option::of(0.0..=1.0), proptest::option::of(barriers));
     let jobs = (1..=CORES + 2, 0.1..10.0, any::<bool>(), seen);
-    jobs.prop_map(|(threads, weight, fills, (blocked, barriers))| Job {
+    jobs.prop_map(|(threads, weight, fills, (blocked, barriers))| ObservedJob {
         id: 0,
         threads,
         weight,
@@ -35,15 +37,15 @@ fn any_job() -> impl Strategy<Value = Job> {
 }
 
 /// The jobs at each question. Between two questions one job comes or one goes.
-fn histories() -> impl Strategy<Value = Vec<Vec<Job>>> {
+fn histories() -> impl Strategy<Value = Vec<Vec<ObservedJob>>> {
     let steps =
         proptest::collection::vec((any_job(), any::<prop::sample::Index>(), any::<bool>()), 1..20);
     steps.prop_map(|steps| {
-        let mut jobs: Vec<Job> = Vec::new();
+        let mut jobs: Vec<ObservedJob> = Vec::new();
         let mut history = Vec::new();
         for (id, (job, leaves, comes)) in steps.into_iter().enumerate() {
             if comes || jobs.is_empty() {
-                jobs.push(Job { id: id as JobId, ..job });
+                jobs.push(ObservedJob { id: id as JobId, ..job });
             } else {
                 jobs.remove(leaves.index(jobs.len()));
             }
@@ -53,12 +55,12 @@ fn histories() -> impl Strategy<Value = Vec<Vec<Job>>> {
     })
 }
 
-fn rounds(policy: &str, history: &[Vec<Job>], limits: &Limits) -> Vec<Round> {
+fn rounds(policy: &str, history: &[Vec<ObservedJob>], limits: &SliceLimits) -> Vec<Round> {
     let mut policy = gang_policy(policy).unwrap();
     history.iter().map(|jobs| policy.round(jobs, CORES, limits)).collect()
 }
 
-fn one_round(policy: &str, jobs: &[Job], limits: &Limits) -> Round {
+fn one_round(policy: &str, jobs: &[ObservedJob], limits: &SliceLimits) -> Round {
     gang_policy(policy).unwrap().round(jobs, CORES, limits)
 }
 
@@ -72,7 +74,7 @@ proptest! {
     #[test]
     fn gangs_have_their_cores_alone(history in histories()) {
         for policy in ["batch", "gang", "adaptive"] {
-            for (jobs, round) in history.iter().zip(rounds(policy, &history, &Limits::default())) {
+            for (jobs, round) in history.iter().zip(rounds(policy, &history, &SliceLimits::default())) {
                 for slice in &round.slices {
                     let gangs = slice.first.iter().filter(|job| round.gangs.contains(job));
                     let mut cores: Vec<usize> = gangs.flat_map(|job| &round.cores[job]).copied().collect();
@@ -93,7 +95,7 @@ proptest! {
     /// than the shortest slices of all other rows take.
     #[test]
     fn no_job_waits_longer_than_allowed(history in histories(), delay in 0.02..2.0) {
-        let limits = Limits { delay, ..Limits::default() };
+        let limits = SliceLimits { delay, ..SliceLimits::default() };
         for policy in ["gang", "adaptive"] {
             for (jobs, round) in history.iter().zip(rounds(policy, &history, &limits)) {
                 let shortest = (round.slices.len().saturating_sub(1)) as f64 * limits.shortest;
@@ -108,7 +110,7 @@ proptest! {
     /// A job that cannot run behind others is never a filler.
     #[test]
     fn only_jobs_that_can_fill_are_fillers(history in histories()) {
-        for (jobs, round) in history.iter().zip(rounds("adaptive", &history, &Limits::default())) {
+        for (jobs, round) in history.iter().zip(rounds("adaptive", &history, &SliceLimits::default())) {
             for id in round.slices.iter().flat_map(|slice| &slice.fillers) {
                 prop_assert!(jobs.iter().any(|job| job.id == *id && job.fills));
             }
@@ -118,7 +120,7 @@ proptest! {
     /// No slice is shorter than the shortest allowed, whatever the weights.
     #[test]
     fn no_slice_is_too_short(history in histories()) {
-        let limits = Limits::default();
+        let limits = SliceLimits::default();
         for policy in ["gang", "adaptive"] {
             for round in rounds(policy, &history, &limits) {
                 prop_assert!(round.slices.iter().all(|slice| slice.seconds >= limits.shortest));
@@ -147,7 +149,7 @@ proptest! {
     /// In batch no job overtakes another: the jobs that run came before all jobs that wait.
     #[test]
     fn batch_keeps_the_order(history in histories()) {
-        for (jobs, round) in history.iter().zip(rounds("batch", &history, &Limits::default())) {
+        for (jobs, round) in history.iter().zip(rounds("batch", &history, &SliceLimits::default())) {
             let running = round.slices[0].first.len();
             let came: Vec<JobId> = jobs.iter().take(running).map(|job| job.id).collect();
             prop_assert_eq!(&round.slices[0].first, &came);
@@ -159,7 +161,7 @@ proptest! {
     #[test]
     fn fillers_fill(history in histories()) {
         for policy in ["batch", "free", "gang", "adaptive"] {
-            for round in rounds(policy, &history, &Limits::default()) {
+            for round in rounds(policy, &history, &SliceLimits::default()) {
                 for Slice { first, fillers, .. } in &round.slices {
                     prop_assert!(fillers.is_empty() || policy == "adaptive");
                     prop_assert!(fillers.iter().all(|job| !first.contains(job) && !round.cores[job].is_empty()));
@@ -172,7 +174,7 @@ proptest! {
     #[test]
     fn answers_repeat(history in histories()) {
         for policy in ["batch", "free", "gang", "adaptive"] {
-            let limits = Limits::default();
+            let limits = SliceLimits::default();
             prop_assert_eq!(rounds(policy, &history, &limits), rounds(policy, &history, &limits));
         }
     }
@@ -181,12 +183,12 @@ proptest! {
     /// same gangs as gang.
     #[test]
     fn adaptive_is_gang_by_default(history in histories()) {
-        let busy = |jobs: &Vec<Job>| -> Vec<Job> {
-            let plain = |known: &Job| Job { threads: known.threads.clamp(2, CORES), ..known.clone() };
-            jobs.iter().map(plain).map(|job| Job { seen: Observation::default(), ..job }).collect()
+        let busy = |jobs: &Vec<ObservedJob>| -> Vec<ObservedJob> {
+            let plain = |known: &ObservedJob| ObservedJob { threads: known.threads.clamp(2, CORES), ..known.clone() };
+            jobs.iter().map(plain).map(|job| ObservedJob { seen: Observation::default(), ..job }).collect()
         };
-        let history: Vec<Vec<Job>> = history.iter().map(busy).collect();
-        let limits = Limits::default();
+        let history: Vec<Vec<ObservedJob>> = history.iter().map(busy).collect();
+        let limits = SliceLimits::default();
         for (one, other) in rounds("gang", &history, &limits).iter().zip(rounds("adaptive", &history, &limits)) {
             prop_assert_eq!(&one.cores, &other.cores);
             for (one, other) in one.slices.iter().zip(&other.slices) {
@@ -199,7 +201,7 @@ proptest! {
 /// Of two jobs as wide as the machine, one has twice the weight and gets two thirds of the time.
 #[test]
 fn time_goes_by_weight() {
-    let round = one_round("gang", &[weighing(job(0, 8), 2.0), job(1, 8)], &Limits::default());
+    let round = one_round("gang", &[weighing(job(0, 8), 2.0), job(1, 8)], &SliceLimits::default());
     let share = round.slices[0].seconds / round.seconds();
     assert!((share - 2.0 / 3.0).abs() < 1e-9);
 }
@@ -207,7 +209,7 @@ fn time_goes_by_weight() {
 /// A slice length that a user chose is kept, even if the delay is then longer than allowed.
 #[test]
 fn a_chosen_slice_is_kept() {
-    let limits = Limits { slice: Some(5.0), ..Limits::default() };
+    let limits = SliceLimits { slice: Some(5.0), ..SliceLimits::default() };
     let round = one_round("gang", &[job(0, 8), job(1, 8)], &limits);
     assert_eq!(round.slices.iter().map(|slice| slice.seconds).collect::<Vec<f64>>(), [5.0, 5.0]);
 }
@@ -215,27 +217,28 @@ fn a_chosen_slice_is_kept() {
 /// A slice is long enough for two conditions: switching takes at most a hundredth of it, and it holds twenty barriers.
 #[test]
 fn slices_are_as_long_as_switches_and_barriers_ask() {
-    let limits = Limits { switch: 2e-4, overhead: 0.01, ..Limits::default() };
-    let seconds = |jobs: &[Job]| one_round("gang", jobs, &limits).slices[0].seconds;
+    let limits = SliceLimits { switch: 2e-4, overhead: 0.01, ..SliceLimits::default() };
+    let seconds = |jobs: &[ObservedJob]| one_round("gang", jobs, &limits).slices[0].seconds;
     assert!((seconds(&[job(0, 8), job(1, 8)]) - 0.02).abs() < 1e-9);
     let barriers = Some(Barriers { interval: 0.005, skew: 0.0 });
-    let meets = Job { seen: Observation { blocked: None, barriers }, ..job(0, 8) };
+    let meets = ObservedJob { seen: Observation { blocked: None, barriers }, ..job(0, 8) };
     assert!((seconds(&[meets, job(1, 8)]) - 0.1).abs() < 1e-9);
     // If barriers are so far apart that the longest slice does not hold many, a longer slice gains nothing.
     let barriers = Some(Barriers { interval: 0.18, skew: 0.0 });
-    let meets = Job { seen: Observation { barriers, ..Observation::default() }, ..job(0, 8) };
+    let meets =
+        ObservedJob { seen: Observation { barriers, ..Observation::default() }, ..job(0, 8) };
     assert!((seconds(&[meets, job(1, 8)]) - 0.02).abs() < 1e-9);
 }
 
 /// A narrow job also runs in other slices in which its columns are empty, so no core idles that it could use.
 #[test]
 fn alternates_use_empty_columns() {
-    let round = one_round("gang", &[job(0, 6), job(1, 5), job(2, 3)], &Limits::default());
+    let round = one_round("gang", &[job(0, 6), job(1, 5), job(2, 3)], &SliceLimits::default());
     let of: Vec<&[JobId]> = round.slices.iter().map(|slice| slice.first.as_slice()).collect();
     assert_eq!(of, [&[0][..], &[1, 2]]);
-    let round = one_round("gang", &[job(0, 2), job(1, 8)], &Limits::default());
+    let round = one_round("gang", &[job(0, 2), job(1, 8)], &SliceLimits::default());
     assert_eq!(round.slices.len(), 2);
-    let narrow = one_round("gang", &[job(0, 5), job(1, 5), job(2, 2)], &Limits::default());
+    let narrow = one_round("gang", &[job(0, 5), job(1, 5), job(2, 2)], &SliceLimits::default());
     assert_eq!(narrow.slices.iter().filter(|slice| slice.first.contains(&2)).count(), 2);
 }
 
@@ -246,7 +249,7 @@ fn a_job_that_blocks_is_loose_until_it_is_busy() {
     let mut policy = gang_policy("adaptive").unwrap();
     let mut is_gang = |share: f64| {
         let jobs = [blocked(job(0, 8), share), job(1, 8)];
-        policy.round(&jobs, CORES, &Limits::default()).gangs.contains(&0)
+        policy.round(&jobs, CORES, &SliceLimits::default()).gangs.contains(&0)
     };
     assert_eq!([0.08, 0.12, 0.08, 0.02, 0.08].map(&mut is_gang), [true, false, false, true, true]);
 }
@@ -254,9 +257,9 @@ fn a_job_that_blocks_is_loose_until_it_is_busy() {
 /// A job whose barriers are further apart than a gang may have to wait is not made a gang.
 #[test]
 fn a_job_that_hardly_meets_is_loose() {
-    let limits = Limits::default();
+    let limits = SliceLimits::default();
     let barriers = Some(Barriers { interval: 1.5 * limits.delay, skew: 0.0 });
-    let meets = Job { seen: Observation { blocked: None, barriers }, ..job(0, 8) };
+    let meets = ObservedJob { seen: Observation { blocked: None, barriers }, ..job(0, 8) };
     assert_eq!(one_round("adaptive", &[meets, job(1, 8)], &limits).gangs, [1]);
 }
 
@@ -264,7 +267,7 @@ fn a_job_that_hardly_meets_is_loose() {
 #[test]
 fn blocked_cores_go_to_whom_they_serve_most() {
     let jobs = [blocked(job(0, 8), 0.09), blocked(job(1, 8), 0.08), blocked(job(2, 8), 0.0)];
-    let round = one_round("adaptive", &jobs, &Limits::default());
+    let round = one_round("adaptive", &jobs, &SliceLimits::default());
     assert_eq!(round.slices[0].fillers, [2]);
     assert_eq!(round.slices[2].fillers, []);
 }
@@ -273,7 +276,7 @@ fn blocked_cores_go_to_whom_they_serve_most() {
 #[test]
 fn filled_rows_run_longer() {
     let jobs = [blocked(job(0, 8), 0.5), blocked(job(1, 8), 0.0)];
-    let round = one_round("adaptive", &jobs, &Limits::default());
+    let round = one_round("adaptive", &jobs, &SliceLimits::default());
     let loose = round.slices.iter().find(|slice| slice.first == [0]).unwrap();
     assert!((loose.seconds / round.seconds() - 2.0 / 3.0).abs() < 1e-9);
 }
@@ -283,7 +286,8 @@ fn filled_rows_run_longer() {
 fn fillers_take_turns() {
     let jobs = [blocked(job(0, 8), 0.08), blocked(job(1, 8), 0.0), blocked(job(2, 8), 0.0)];
     let mut policy = gang_policy("adaptive").unwrap();
-    let mut filler = || policy.round(&jobs, CORES, &Limits::default()).slices[0].fillers.clone();
+    let mut filler =
+        || policy.round(&jobs, CORES, &SliceLimits::default()).slices[0].fillers.clone();
     assert_eq!([filler(), filler(), filler()], [[1], [2], [1]]);
 }
 
@@ -327,8 +331,8 @@ fn a_short_beginning_makes_no_job_loose() {
     let mut policy = gang_policy("adaptive").unwrap();
     let mut is_gang = |seconds: f64| {
         observer.learn(0, 4, Used { given: 4.0 * seconds, ..Used::default() });
-        let jobs = [Job { seen: observer.seen(0), ..job(0, 4) }, job(1, 8)];
-        policy.round(&jobs, CORES, &Limits::default()).gangs.contains(&0)
+        let jobs = [ObservedJob { seen: observer.seen(0), ..job(0, 4) }, job(1, 8)];
+        policy.round(&jobs, CORES, &SliceLimits::default()).gangs.contains(&0)
     };
     assert_eq!([0.1, 0.4].map(&mut is_gang), [true, false]);
 }

@@ -1,7 +1,7 @@
 //! Code shared by the two drivers of gangs, for Python.
 
 use pyo3::prelude::*;
-use topolane_gang::{GANG_POLICIES, GangPolicy, Limits, gang_policy};
+use topolane_gang::{GANG_POLICIES, GangPolicy, SliceLimits, gang_policy};
 
 use crate::error::bad_input;
 
@@ -29,7 +29,7 @@ impl GangLimits {
         switch: Option<f64>,
         overhead: Option<f64>,
     ) -> PyResult<Self> {
-        let usual = Limits::default();
+        let usual = SliceLimits::default();
         let limits = GangLimits {
             slice,
             shortest: shortest.unwrap_or(usual.shortest),
@@ -54,10 +54,10 @@ impl GangLimits {
     }
 }
 
-impl From<&GangLimits> for Limits {
-    fn from(limits: &GangLimits) -> Limits {
+impl From<&GangLimits> for SliceLimits {
+    fn from(limits: &GangLimits) -> SliceLimits {
         let GangLimits { slice, shortest, longest, delay, switch, overhead } = *limits;
-        Limits { slice, shortest, longest, delay, switch, overhead }
+        SliceLimits { slice, shortest, longest, delay, switch, overhead }
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock};
 
 use pyo3::prelude::*;
-use topolane_gang::linux::{Agent, Driver, Means, Members, OwnGroup, Stopping};
+use topolane_gang::linux::{Agent, Driver, JobMembers, Means, OwnGroup, Stopping};
 use topolane_gang::{Barriers, JobId};
 
 use crate::error::bad_input;
@@ -74,13 +74,13 @@ impl GangAgent {
             return Err(bad_input(why));
         }
         let who = match (processes, tids, groups, domain) {
-            (Some(processes), None, None, None) => Members::Processes(processes),
-            (None, Some(tids), None, None) => Members::Threads(tids),
+            (Some(processes), None, None, None) => JobMembers::Processes(processes),
+            (None, Some(tids), None, None) => JobMembers::Threads(tids),
             (None, None, Some(groups), None) => {
                 let own = |(directory, made)| OwnGroup { directory, made };
-                Members::Groups(groups.into_iter().map(own).collect())
+                JobMembers::Groups(groups.into_iter().map(own).collect())
             }
-            (None, None, None, Some((number, uuid))) => Members::Domain(number, uuid),
+            (None, None, None, Some((number, uuid))) => JobMembers::Domain(number, uuid),
             _ => {
                 let why = format!("job {name}: give one of processes, threads, groups and domain");
                 return Err(bad_input(why));

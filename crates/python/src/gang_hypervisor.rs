@@ -2,8 +2,8 @@
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use topolane_gang::hypervisor::{self as engine, Costs, Length, Setup, Task, Workload};
-use topolane_gang::{GANG_POLICIES, Limits, gang_policy};
+use topolane_gang::hypervisor::{self as engine, Length, Setup, SwitchCosts, Task, ThreadWorkload};
+use topolane_gang::{GANG_POLICIES, SliceLimits, gang_policy};
 
 use crate::answering::answering;
 use crate::error::bad_input;
@@ -40,9 +40,9 @@ impl GangJob {
         seed: u64,
     ) -> PyResult<Self> {
         let workload = match kind {
-            "independent" => Workload::Independent { iteration },
-            "barrier" => Workload::Barrier { interval, spin, imbalance },
-            "coevp" => Workload::Coevp { coarse, tasks, fine, spread, wait },
+            "independent" => ThreadWorkload::Independent { iteration },
+            "barrier" => ThreadWorkload::Barrier { interval, spin, imbalance },
+            "coevp" => ThreadWorkload::Coevp { coarse, tasks, fine, spread, wait },
             _ => {
                 let kinds = "there are independent, barrier, coevp";
                 return Err(bad_input(format!("no workload is called {kind:?}; {kinds}")));
@@ -60,13 +60,13 @@ impl GangJob {
 /// The results of a simulation of gangs.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct GangOutcome {
-    outcome: engine::Outcome,
+    outcome: engine::GangOutcome,
 }
 
 /// The results of one job.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct GangJobOutcome {
-    job: engine::JobOutcome,
+    job: engine::GangJobOutcome,
 }
 
 #[pymethods]
@@ -184,8 +184,8 @@ pub fn simulate_gangs(
     let mut policy = gang_policy(policy).ok_or_else(|| {
         bad_input(format!("no gang policy is called {policy:?}; there are {}", names()))
     })?;
-    let usual = Limits::default();
-    let limits = Limits {
+    let usual = SliceLimits::default();
+    let limits = SliceLimits {
         slice,
         shortest: shortest.unwrap_or(usual.shortest),
         longest: longest.unwrap_or(usual.longest),
@@ -193,8 +193,8 @@ pub fn simulate_gangs(
         overhead: overhead.unwrap_or(usual.overhead),
         ..usual
     };
-    let usual = Costs::default();
-    let costs = Costs {
+    let usual = SwitchCosts::default();
+    let costs = SwitchCosts {
         context_switch: context_switch.unwrap_or(usual.context_switch),
         slice_switch: slice_switch.unwrap_or(usual.slice_switch),
         wake_up: wake_up.unwrap_or(usual.wake_up),

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use pyo3::prelude::*;
 use topolane_gang::JobId;
-use topolane_gang::linux::{Agent, Driver, Entry, Means, Ranking, State, Switch, seconds};
+use topolane_gang::linux::{
+    Agent, Driver, JobRecord, JobState, Means, Ranking, SliceSwitch, seconds,
+};
 
 /// A job of the agent. Times are in seconds, summed over its threads.
 #[pyclass(frozen, get_all, module = "topolane._engine")]
@@ -88,19 +90,19 @@ pub struct GangMeans {
 }
 
 /// Returns a job of a driver for Python.
-pub fn job(entry: &Entry, driver: &Driver) -> GangHeld {
+pub fn job(entry: &JobRecord, driver: &Driver) -> GangHeld {
     let used = entry.used;
     let held = entry.held.as_ref();
     let state = match &entry.state {
-        State::Scheduled if held.is_none_or(|held| held.stopped) => "stopped",
-        State::Scheduled if driver.slice.fillers.contains(&entry.id) => "filling",
-        State::Scheduled => "running",
-        State::Released => "released",
-        State::Ended => "ended",
-        State::Lost(_) => "lost",
+        JobState::Scheduled if held.is_none_or(|held| held.stopped) => "stopped",
+        JobState::Scheduled if driver.slice.fillers.contains(&entry.id) => "filling",
+        JobState::Scheduled => "running",
+        JobState::Released => "released",
+        JobState::Ended => "ended",
+        JobState::Lost(_) => "lost",
     };
     let reason = match &entry.state {
-        State::Lost(reason) => Some(reason.clone()),
+        JobState::Lost(reason) => Some(reason.clone()),
         _ => None,
     };
     GangHeld {
@@ -161,7 +163,7 @@ pub fn means(agent: &Agent) -> GangMeans {
 }
 
 /// Returns a switch of a driver for Python.
-pub fn switch(one: Switch) -> GangSwitch {
+pub fn switch(one: SliceSwitch) -> GangSwitch {
     GangSwitch {
         deadline: seconds(one.deadline),
         began: seconds(one.began),

@@ -1,12 +1,12 @@
 //! The credits of Xen's credit scheduler.
 
-use super::machine::{Machine, TURN};
-use super::thread::{Priority, Run, State};
+use super::machine::{SimulatedMachine, TURN};
+use super::thread::{SimulatedJob, ThreadPriority, ThreadState};
 
 /// A thread with more credits than this stops earning, and it can owe at most this number.
 const MOST: f64 = TURN as f64;
 
-impl Machine {
+impl SimulatedMachine {
     /// Charges a running thread for the time since it last paid.
     pub fn pay(&mut self, thread: usize) {
         let it = &mut self.threads[thread];
@@ -21,8 +21,8 @@ impl Machine {
             self.pay(current);
             let it = &mut self.threads[current];
             it.active = true;
-            if it.priority == Priority::Boost {
-                it.priority = Priority::Under;
+            if it.priority == ThreadPriority::Boost {
+                it.priority = ThreadPriority::Under;
             }
         }
         self.sort(core);
@@ -37,9 +37,10 @@ impl Machine {
         }
         let earns = |&thread: &usize| {
             let it = &self.threads[thread];
-            it.active && !matches!(it.state, State::Stopped | State::Ended)
+            it.active && !matches!(it.state, ThreadState::Stopped | ThreadState::Ended)
         };
-        let earners = |run: &Run| -> Vec<usize> { run.threads.clone().filter(earns).collect() };
+        let earners =
+            |run: &SimulatedJob| -> Vec<usize> { run.threads.clone().filter(earns).collect() };
         let mut domains: Vec<(f64, Vec<usize>)> =
             self.runs.iter().map(|run| (run.weight, earners(run))).collect();
         domains.retain(|(_, threads)| !threads.is_empty());
@@ -80,9 +81,9 @@ impl Machine {
         it.credit += share;
         if it.credit < 0.0 {
             it.credit = it.credit.max(-MOST);
-            it.priority = Priority::Over;
+            it.priority = ThreadPriority::Over;
         } else {
-            it.priority = Priority::Under;
+            it.priority = ThreadPriority::Under;
             if it.credit > MOST {
                 // The thread does not use its share. It keeps half of its credits, so that it has a small lead when it
                 // comes back.

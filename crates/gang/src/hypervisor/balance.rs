@@ -1,10 +1,10 @@
 //! The run queues of the cores, and the balancing between them.
 
-use super::machine::{FILLER, FIRST, Machine};
-use super::thread::{Priority, State};
+use super::machine::{FILLER, FIRST, SimulatedMachine};
+use super::thread::{ThreadPriority, ThreadState};
 use super::time::NEVER;
 
-impl Machine {
+impl SimulatedMachine {
     /// Puts a thread into a core's queue, behind threads of equal rank.
     pub fn insert(&mut self, core: usize, thread: usize) {
         let rank = self.rank(thread);
@@ -74,12 +74,12 @@ impl Machine {
     pub fn wake(&mut self, thread: usize) {
         let job = self.threads[thread].job;
         if self.runs[job].class.is_none() {
-            self.enter(thread, State::Stopped);
+            self.enter(thread, ThreadState::Stopped);
             return;
         }
-        self.enter(thread, State::Ready);
-        if self.threads[thread].priority == Priority::Under {
-            self.threads[thread].priority = Priority::Boost;
+        self.enter(thread, ThreadState::Ready);
+        if self.threads[thread].priority == ThreadPriority::Under {
+            self.threads[thread].priority = ThreadPriority::Boost;
         }
         let core = self.home(thread);
         self.insert(core, thread);

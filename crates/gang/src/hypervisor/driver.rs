@@ -2,16 +2,16 @@
 
 use std::cmp::Reverse;
 
-use super::machine::{Machine, TURN};
-use super::outcome::{JobOutcome, Outcome, SliceRun};
-use super::program::{Kind, Program};
+use super::machine::{SimulatedMachine, TURN};
+use super::outcome::{GangJobOutcome, GangOutcome, SliceRun};
+use super::program::{ProgramKind, ThreadProgram};
 use super::results::{job_outcome, used};
 use super::setup::{Setup, SetupError, Task};
 use super::slices::Leave;
-use super::thread::{Class, State};
+use super::thread::{JobClass, ThreadState};
 use super::time::{NEVER, Nanos, nanos, seconds};
-use crate::job::{Job, JobId};
-use crate::limits::Limits;
+use crate::job::{JobId, ObservedJob};
+use crate::limits::SliceLimits;
 use crate::observer::Observer;
 use crate::policy::GangPolicy;
 use crate::round::Round;
@@ -24,24 +24,24 @@ const BURST: f64 = 1e-3;
 /// # Errors
 ///
 /// A value that makes no sense.
-pub fn simulate(setup: &Setup, policy: &mut dyn GangPolicy) -> Result<Outcome, SetupError> {
+pub fn simulate(setup: &Setup, policy: &mut dyn GangPolicy) -> Result<GangOutcome, SetupError> {
     setup.check()?;
-    let mut driver = Driver::new(setup, policy);
+    let mut driver = HypervisorDriver::new(setup, policy);
     driver.run();
     Ok(driver.outcome())
 }
 
-struct Driver<'a> {
+struct HypervisorDriver<'a> {
     setup: &'a Setup,
     policy: &'a mut dyn GangPolicy,
-    limits: Limits,
-    machine: Machine,
+    limits: SliceLimits,
+    machine: SimulatedMachine,
     observer: Observer,
     /// The jobs in order of arrival, which is the order of the policy's numbers.
     order: Vec<usize>,
     arrived: usize,
-    /// Jobs that have arrived and not ended, as indices into `order`; add 1 for the index in `Machine::runs`, because
-    /// the host is first there.
+    /// Jobs that have arrived and not ended, as indices into `order`; add 1 for the index in `SimulatedMachine::runs`,
+    /// because the host is first there.
     present: Vec<usize>,
     round: Round,
     slice: usize,
@@ -55,15 +55,15 @@ struct Driver<'a> {
     slices: Vec<SliceRun>,
 }
 
-impl<'a> Driver<'a> {
+impl<'a> HypervisorDriver<'a> {
     fn new(setup: &'a Setup, policy: &'a mut dyn GangPolicy) -> Self {
         let mut order: Vec<usize> = (0..setup.jobs.len()).collect();
         order.sort_by(|&one, &other| setup.jobs[one].arrival.total_cmp(&setup.jobs[other].arrival));
-        let mut driver = Driver {
+        let mut driver = HypervisorDriver {
             setup,
             policy,
-            limits: Limits { switch: setup.costs.slice_switch, ..setup.limits },
-            machine: Machine::new(setup),
+            limits: SliceLimits { switch: setup.costs.slice_switch, ..setup.limits },
+            machine: SimulatedMachine::new(setup),
             observer: Observer::new(),
             order,
             arrived: 0,
@@ -146,7 +146,7 @@ impl<'a> Driver<'a> {
         while self.next_arrival() <= self.machine.now {
             let task = &self.setup.jobs[self.order[self.arrived]];
             let Task { threads, weight, workload, length, seed, .. } = *task;
-            let program = Program::new(Kind::Job(workload, length), threads, seed);
+            let program = ThreadProgram::new(ProgramKind::Job(workload, length), threads, seed);
             self.present.push(self.arrived);
             self.arrived += 1;
             self.machine.add(threads, weight, program, &task.delays);
@@ -157,8 +157,8 @@ impl<'a> Driver<'a> {
     fn add_host(&mut self) {
         let share = self.setup.background;
         let threads = if share > 0.0 { self.setup.cores } else { 0 };
-        let kind = Kind::Host { burst: BURST, rest: BURST * (1.0 - share) / share };
-        self.machine.add(threads, 1.0, Program::new(kind, threads, self.setup.seed), &[]);
+        let kind = ProgramKind::Host { burst: BURST, rest: BURST * (1.0 - share) / share };
+        self.machine.add(threads, 1.0, ThreadProgram::new(kind, threads, self.setup.seed), &[]);
     }
 
     fn next_slice(&mut self) {
@@ -186,7 +186,7 @@ impl<'a> Driver<'a> {
         let job = |&id: &usize| {
             let task = &self.setup.jobs[self.order[id]];
             let id = id as JobId;
-            Job {
+            ObservedJob {
                 id,
                 threads: task.threads,
                 weight: task.weight,
@@ -194,7 +194,7 @@ impl<'a> Driver<'a> {
                 seen: self.observer.seen(id),
             }
         };
-        let jobs: Vec<Job> = self.present.iter().map(job).collect();
+        let jobs: Vec<ObservedJob> = self.present.iter().map(job).collect();
         self.stamp();
         self.round = self.policy.round(&jobs, self.setup.cores, &self.limits);
     }
@@ -230,13 +230,13 @@ impl<'a> Driver<'a> {
     fn leave(&self, run: usize) -> Leave {
         let cores = || (0..self.setup.cores).collect();
         let Some(id) = run.checked_sub(1) else {
-            return Leave { class: Some(Class::First), cores: cores(), pinned: true };
+            return Leave { class: Some(JobClass::First), cores: cores(), pinned: true };
         };
         let id = id as JobId;
         let slice = self.round.slices.get(self.slice);
         let class = slice.and_then(|slice| match () {
-            () if slice.first.contains(&id) => Some(Class::First),
-            () if slice.fillers.contains(&id) => Some(Class::Filler),
+            () if slice.first.contains(&id) => Some(JobClass::First),
+            () if slice.fillers.contains(&id) => Some(JobClass::Filler),
             () => None,
         });
         let cores = self.round.cores.get(&id).cloned().unwrap_or_default();
@@ -245,15 +245,15 @@ impl<'a> Driver<'a> {
         Leave { class, pinned: enough && self.round.gangs.contains(&id), cores }
     }
 
-    fn outcome(mut self) -> Outcome {
+    fn outcome(mut self) -> GangOutcome {
         let machine = &mut self.machine;
         for thread in 0..machine.threads.len() {
             let state = machine.threads[thread].state;
-            if state != State::Ended {
+            if state != ThreadState::Ended {
                 machine.enter(thread, state);
             }
         }
-        let mut jobs = vec![JobOutcome::default(); self.setup.jobs.len()];
+        let mut jobs = vec![GangJobOutcome::default(); self.setup.jobs.len()];
         for (id, &job) in self.order.iter().enumerate() {
             if id < self.arrived {
                 jobs[job] = job_outcome(machine, id + 1);
@@ -265,6 +265,6 @@ impl<'a> Driver<'a> {
             spell.job = self.order[spell.job - 1];
         }
         let seconds = seconds(machine.now);
-        Outcome { jobs, seconds, switches: self.switches, spells, slices: self.slices }
+        GangOutcome { jobs, seconds, switches: self.switches, spells, slices: self.slices }
     }
 }

@@ -6,9 +6,11 @@ use std::collections::BinaryHeap;
 use super::alarms::Alarms;
 use super::core_set::CoreSet;
 use super::outcome::Spell;
-use super::program::Program;
+use super::program::ThreadProgram;
 use super::setup::Setup;
-use super::thread::{Class, Core, CpuAccount, Priority, Run, State, Thread};
+use super::thread::{
+    Core, CpuAccount, JobClass, SimulatedJob, Thread, ThreadPriority, ThreadState,
+};
 use super::time::{NEVER, Nanos, nanos, seconds};
 use super::workload::drawn;
 
@@ -18,11 +20,11 @@ pub const TURN: Nanos = 30_000_000;
 pub const TICK: Nanos = 10_000_000;
 
 /// Everything that is simulated, except the policy.
-pub struct Machine {
+pub struct SimulatedMachine {
     pub now: Nanos,
     pub cores: Vec<Core>,
     pub threads: Vec<Thread>,
-    pub runs: Vec<Run>,
+    pub runs: Vec<SimulatedJob>,
     pub alarms: Alarms,
     /// The times at which blocked threads wake.
     pub timers: BinaryHeap<Reverse<(Nanos, usize)>>,
@@ -44,10 +46,10 @@ pub struct Machine {
     pub wake_up: Nanos,
 }
 
-impl Machine {
+impl SimulatedMachine {
     pub fn new(setup: &Setup) -> Self {
         let offset = |core: usize| (drawn(setup.seed, 0, core as u64) * TURN as f64) as Nanos;
-        Machine {
+        SimulatedMachine {
             now: 0,
             cores: (0..setup.cores).map(|core| Core::new(offset(core))).collect(),
             threads: Vec::new(),
@@ -68,15 +70,15 @@ impl Machine {
     }
 
     /// Adds a job and its threads, which are stopped, or blocked until they begin.
-    pub fn add(&mut self, threads: usize, weight: f64, program: Program, delays: &[f64]) {
+    pub fn add(&mut self, threads: usize, weight: f64, program: ThreadProgram, delays: &[f64]) {
         let job = self.runs.len();
         let first = self.threads.len();
         self.threads.extend((0..threads).map(|index| Thread::new(job, index, self.now)));
         for (index, &delay) in delays.iter().enumerate().filter(|&(_, &delay)| delay > 0.0) {
-            self.threads[first + index].state = State::Blocked;
+            self.threads[first + index].state = ThreadState::Blocked;
             self.timers.push(Reverse((self.now + nanos(delay), first + index)));
         }
-        self.runs.push(Run {
+        self.runs.push(SimulatedJob {
             threads: first..first + threads,
             weight,
             arrived: self.now,
@@ -96,30 +98,30 @@ impl Machine {
         let it = &mut self.threads[thread];
         let time = self.now - it.counted;
         it.counted = self.now;
-        if it.state == State::Ended {
+        if it.state == ThreadState::Ended {
             return;
         }
         it.spent[it.state as usize] += time;
         let run = &mut self.runs[it.job];
-        if run.class == Some(Class::First) {
+        if run.class == Some(JobClass::First) {
             match it.state {
-                State::Running => run.given.ran += time,
-                State::Ready => run.given.ready += time,
+                ThreadState::Running => run.given.ran += time,
+                ThreadState::Ready => run.given.ready += time,
                 _ => {}
             }
         }
     }
 
     /// Moves a thread to another state.
-    pub fn enter(&mut self, thread: usize, state: State) {
+    pub fn enter(&mut self, thread: usize, state: ThreadState) {
         self.count(thread);
         let it = &mut self.threads[thread];
         let was = std::mem::replace(&mut it.state, state);
         let start = std::mem::replace(&mut it.entered, self.now);
         let Some(spells) = &mut self.spells else { return };
-        if start < self.now && matches!(was, State::Running | State::Ready) {
+        if start < self.now && matches!(was, ThreadState::Running | ThreadState::Ready) {
             let (start, end) = (seconds(start), seconds(self.now));
-            let ran = was == State::Running;
+            let ran = was == ThreadState::Running;
             spells.push(Spell { start, end, core: it.core, job: it.job, thread: it.index, ran });
         }
     }
@@ -127,7 +129,7 @@ impl Machine {
     /// The rank of a thread: first threads before fillers, then by priority. Never 0.
     pub fn rank(&self, thread: usize) -> u8 {
         let it = &self.threads[thread];
-        let class = if self.runs[it.job].class == Some(Class::First) { FIRST } else { FILLER };
+        let class = if self.runs[it.job].class == Some(JobClass::First) { FIRST } else { FILLER };
         class + it.priority as u8
     }
 
@@ -149,7 +151,7 @@ impl Machine {
         if !thread.spinning {
             at = at.min(thread.from + thread.work);
         }
-        if !it.queue.is_empty() || thread.priority == Priority::Boost || !thread.active {
+        if !it.queue.is_empty() || thread.priority == ThreadPriority::Boost || !thread.active {
             at = at.min(it.strike(TICK, self.now));
         }
         self.alarms.set(core, at);
@@ -186,7 +188,7 @@ impl Machine {
     /// Chooses the thread to run on a core now.
     pub fn schedule(&mut self, core: usize) {
         if let Some(current) = self.take_off(core) {
-            self.enter(current, State::Ready);
+            self.enter(current, ThreadState::Ready);
             self.insert(core, current);
         }
         match self.pick(core) {
@@ -197,7 +199,7 @@ impl Machine {
 
     /// Runs a thread on a free core.
     fn put_on(&mut self, core: usize, thread: usize) {
-        self.enter(thread, State::Running);
+        self.enter(thread, ThreadState::Running);
         let (now, switching) = (self.now, self.switching);
         let cost = if switching { self.slice_switch } else { self.context_switch };
         let (on, it) = (&mut self.cores[core], &mut self.threads[thread]);
@@ -213,7 +215,7 @@ impl Machine {
     }
 
     /// Removes a thread from its core because it waits for something, or has ended.
-    pub fn leave(&mut self, thread: usize, state: State) {
+    pub fn leave(&mut self, thread: usize, state: ThreadState) {
         let core = self.threads[thread].core;
         self.take_off(core);
         self.enter(thread, state);

@@ -27,6 +27,6 @@ mod time;
 mod workload;
 
 pub use driver::simulate;
-pub use outcome::{JobOutcome, Outcome, SliceRun, Spell};
-pub use setup::{Costs, Setup, SetupError, Task};
-pub use workload::{Length, Workload};
+pub use outcome::{GangJobOutcome, GangOutcome, SliceRun, Spell};
+pub use setup::{Setup, SetupError, SwitchCosts, Task};
+pub use workload::{Length, ThreadWorkload};

@@ -2,9 +2,9 @@
 
 /// The results of a simulation.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Outcome {
+pub struct GangOutcome {
     /// The results of the jobs, in the order given.
-    pub jobs: Vec<JobOutcome>,
+    pub jobs: Vec<GangJobOutcome>,
     /// Simulated seconds: fewer than requested if all jobs ended before.
     pub seconds: f64,
     /// Switches between slices that changed which jobs may run.
@@ -18,7 +18,7 @@ pub struct Outcome {
 
 /// The results of one job.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct JobOutcome {
+pub struct GangJobOutcome {
     /// When the last thread of the job ended, in seconds; `None` if it has not.
     pub finished: Option<f64>,
     /// For each thread, when each iteration ended, in seconds.

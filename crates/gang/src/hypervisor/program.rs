@@ -1,7 +1,7 @@
 //! The program of a job's threads, step by step.
 
 use super::time::{Nanos, nanos, seconds};
-use super::workload::{Length, Workload, drawn, fine_seconds};
+use super::workload::{Length, ThreadWorkload, drawn, fine_seconds};
 use crate::job::Barriers;
 
 /// What a thread does next.
@@ -20,9 +20,9 @@ pub enum Action {
 
 /// What the threads of a program do repeatedly.
 #[derive(Clone, Copy)]
-pub enum Kind {
+pub enum ProgramKind {
     /// The work of a job.
-    Job(Workload, Length),
+    Job(ThreadWorkload, Length),
     /// The host's own work: exponentially distributed bursts and pauses with these means, in seconds.
     Host { burst: f64, rest: f64 },
 }
@@ -38,8 +38,8 @@ enum Point {
 }
 
 /// The state of a job's threads.
-pub struct Program {
-    kind: Kind,
+pub struct ThreadProgram {
+    kind: ProgramKind,
     seed: u64,
     points: Vec<Point>,
     iterations: Vec<u64>,
@@ -59,9 +59,9 @@ struct Meetings {
     known: Nanos,
 }
 
-impl Program {
-    pub fn new(kind: Kind, threads: usize, seed: u64) -> Self {
-        Program {
+impl ThreadProgram {
+    pub fn new(kind: ProgramKind, threads: usize, seed: u64) -> Self {
+        ThreadProgram {
             kind,
             seed,
             points: vec![Point::Begin; threads],
@@ -79,25 +79,20 @@ impl Program {
     pub fn next(&mut self, thread: usize, now: Nanos) -> Action {
         self.started.get_or_insert(now);
         match self.kind {
-            Kind::Host { burst, rest } => self.next_of_host(thread, burst, rest),
-            Kind::Job(workload, length) => {
+            ProgramKind::Host { burst, rest } => self.next_of_host(thread, burst, rest),
+            ProgramKind::Job(workload, length) => {
                 if self.points[thread] == Point::Over {
                     return Action::Exit;
                 }
                 match workload {
-                    Workload::Independent { iteration } => {
+                    ThreadWorkload::Independent { iteration } => {
                         self.next_alone(thread, nanos(iteration), length, now)
                     }
-                    Workload::Barrier { interval, spin, imbalance } => {
+                    ThreadWorkload::Barrier { interval, spin, imbalance } => {
                         self.next_to_barrier(thread, interval, spin, imbalance)
                     }
-                    Workload::Coevp { coarse, tasks, fine, spread, wait } => self.next_in_coevp(
-                        thread,
-                        nanos(coarse),
-                        tasks,
-                        (fine, spread),
-                        nanos(wait),
-                    ),
+                    ThreadWorkload::Coevp { coarse, tasks, fine, spread, wait } => self
+                        .next_in_coevp(thread, nanos(coarse), tasks, (fine, spread), nanos(wait)),
                 }
             }
         }
@@ -213,7 +208,7 @@ impl Program {
         if self.points[thread] == Point::Met {
             self.meetings.skews.push(clock - self.first_arrival);
             self.meetings.last = clock;
-            if let Kind::Job(_, length) = self.kind {
+            if let ProgramKind::Job(_, length) = self.kind {
                 self.over = self.enough(self.iterations[thread] + 1, length, now);
             }
         }

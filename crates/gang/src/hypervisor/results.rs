@@ -1,13 +1,13 @@
 //! Reports what the jobs did on the machine.
 
-use super::machine::Machine;
-use super::outcome::JobOutcome;
-use super::thread::{State, Thread};
+use super::machine::SimulatedMachine;
+use super::outcome::GangJobOutcome;
+use super::thread::{Thread, ThreadState};
 use super::time::{Nanos, seconds};
 use crate::observer::Used;
 
 /// What a job used since the last call.
-pub fn used(machine: &mut Machine, run: usize) -> Used {
+pub fn used(machine: &mut SimulatedMachine, run: usize) -> Used {
     let threads = machine.runs[run].threads.clone();
     let count = threads.len() as f64;
     for thread in threads {
@@ -25,24 +25,24 @@ pub fn used(machine: &mut Machine, run: usize) -> Used {
     }
 }
 
-pub fn job_outcome(machine: &mut Machine, run: usize) -> JobOutcome {
+pub fn job_outcome(machine: &mut SimulatedMachine, run: usize) -> GangJobOutcome {
     let threads = machine.runs[run].threads.clone();
-    let spent = |state: State| {
+    let spent = |state: ThreadState| {
         let each = machine.threads[threads.clone()].iter().map(|it| it.spent[state as usize]);
         seconds(each.sum())
     };
     let arrived = machine.runs[run].arrived;
     let finished = machine.runs[run].finished;
     let lifetime = |it: &Thread| {
-        let end = if it.state == State::Ended { it.entered } else { machine.now };
+        let end = if it.state == ThreadState::Ended { it.entered } else { machine.now };
         end - arrived
     };
-    JobOutcome {
+    GangJobOutcome {
         finished: finished.map(seconds),
-        ran: spent(State::Running),
-        ready: spent(State::Ready),
-        blocked: spent(State::Blocked),
-        stopped: spent(State::Stopped),
+        ran: spent(ThreadState::Running),
+        ready: spent(ThreadState::Ready),
+        blocked: spent(ThreadState::Blocked),
+        stopped: spent(ThreadState::Stopped),
         lifetime: seconds(machine.threads[threads.clone()].iter().map(lifetime).sum()),
         ends: threads.map(|it| std::mem::take(&mut machine.threads[it].ends)).collect(),
     }

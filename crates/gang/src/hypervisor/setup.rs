@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::workload::{Length, Workload};
-use crate::limits::Limits;
+use super::workload::{Length, ThreadWorkload};
+use crate::limits::SliceLimits;
 
 /// A job to simulate.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,7 +17,7 @@ pub struct Task {
     /// For each thread, when it begins, in seconds after the arrival. Threads without an entry begin at once.
     pub delays: Vec<f64>,
     /// What the job does.
-    pub workload: Workload,
+    pub workload: ThreadWorkload,
     /// When the job ends.
     pub length: Length,
     /// The seed of its random numbers.
@@ -26,7 +26,7 @@ pub struct Task {
 
 /// The costs of changing threads, in seconds of the core.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Costs {
+pub struct SwitchCosts {
     /// Switching between threads, by the scheduler.
     pub context_switch: f64,
     /// Switching between threads at the start of a slice; on Linux, freezing and thawing control groups.
@@ -35,9 +35,9 @@ pub struct Costs {
     pub wake_up: f64,
 }
 
-impl Default for Costs {
+impl Default for SwitchCosts {
     fn default() -> Self {
-        Costs { context_switch: 5e-6, slice_switch: 1e-4, wake_up: 1e-5 }
+        SwitchCosts { context_switch: 5e-6, slice_switch: 1e-4, wake_up: 1e-5 }
     }
 }
 
@@ -51,14 +51,14 @@ pub struct Setup {
     /// The duration in seconds.
     pub seconds: f64,
     /// Limits for the policy; `switch` is replaced by the value in `costs`.
-    pub limits: Limits,
+    pub limits: SliceLimits,
     /// The costs of changing threads.
-    pub costs: Costs,
+    pub costs: SwitchCosts,
     /// The share of every core that the host's own work takes (Xen's dom0), in bursts at random times.
     pub background: f64,
     /// The seed for the clocks of the cores and for the host's work.
     pub seed: u64,
-    /// Whether to keep `Outcome::spells` and `Outcome::slices`.
+    /// Whether to keep `GangOutcome::spells` and `GangOutcome::slices`.
     pub timeline: bool,
 }
 
@@ -131,14 +131,14 @@ impl Task {
             Length::Seconds(seconds) => within("seconds", seconds, SHORTEST, LONGEST)?,
         }
         match self.workload {
-            Workload::Independent { iteration } => {
+            ThreadWorkload::Independent { iteration } => {
                 within("iteration", iteration, SHORTEST, LONGEST)
             }
-            Workload::Barrier { interval, imbalance, .. } => {
+            ThreadWorkload::Barrier { interval, imbalance, .. } => {
                 within("interval", interval, SHORTEST, LONGEST)?;
                 within("imbalance", imbalance, 0.0, 1.0)
             }
-            Workload::Coevp { coarse, tasks, fine, spread, wait } => {
+            ThreadWorkload::Coevp { coarse, tasks, fine, spread, wait } => {
                 within("coarse", coarse, 0.0, LONGEST)?;
                 if tasks == 0 {
                     return refuse("tasks", "at least 1", 0);

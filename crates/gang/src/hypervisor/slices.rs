@@ -1,19 +1,19 @@
 //! Switches from one slice to the next.
 
-use super::machine::Machine;
-use super::thread::{Class, Run, State};
+use super::machine::SimulatedMachine;
+use super::thread::{JobClass, SimulatedJob, ThreadState};
 use super::time::NEVER;
 
 /// How a job may run in a slice.
 #[derive(Clone, PartialEq)]
 pub struct Leave {
-    pub class: Option<Class>,
+    pub class: Option<JobClass>,
     /// The cores that it may use, ascending.
     pub cores: Vec<usize>,
     pub pinned: bool,
 }
 
-impl Machine {
+impl SimulatedMachine {
     /// Applies `leaves`, one per job, to all cores at this instant. Returns whether anything changed.
     pub fn let_run(&mut self, leaves: Vec<Leave>) -> bool {
         let changed: Vec<bool> =
@@ -35,7 +35,7 @@ impl Machine {
                 run.cores = leave.cores;
             }
         }
-        self.fillers = self.runs.iter().any(|run| run.class == Some(Class::Filler));
+        self.fillers = self.runs.iter().any(|run| run.class == Some(JobClass::Filler));
         for core in 0..self.cores.len() {
             self.clear(core);
         }
@@ -68,7 +68,7 @@ impl Machine {
         if let Some(current) = self.cores[core].current {
             if !stays(self, current) {
                 self.take_off(core);
-                self.enter(current, State::Stopped);
+                self.enter(current, ThreadState::Stopped);
                 self.cores[core].turn = NEVER;
             }
         }
@@ -78,7 +78,7 @@ impl Machine {
         self.queued -= gone.len();
         self.cores[core].queue = queue;
         for thread in gone {
-            self.enter(thread, State::Stopped);
+            self.enter(thread, ThreadState::Stopped);
         }
         self.sort(core);
         self.set_alarm(core);
@@ -90,9 +90,9 @@ impl Machine {
             return;
         }
         for thread in self.runs[run].threads.clone() {
-            if self.threads[thread].state == State::Stopped {
+            if self.threads[thread].state == ThreadState::Stopped {
                 let core = self.home(thread);
-                self.enter(thread, State::Ready);
+                self.enter(thread, ThreadState::Ready);
                 self.insert(core, thread);
             }
         }
@@ -100,7 +100,7 @@ impl Machine {
 }
 
 /// Whether a job may now run in another way than before.
-fn differs(run: &Run, leave: &Leave) -> bool {
+fn differs(run: &SimulatedJob, leave: &Leave) -> bool {
     if leave.class.is_none() {
         return run.class.is_some();
     }

@@ -2,12 +2,12 @@
 
 use std::cmp::Reverse;
 
-use super::machine::Machine;
+use super::machine::SimulatedMachine;
 use super::program::Action;
-use super::thread::State;
+use super::thread::ThreadState;
 use super::time::{Nanos, seconds};
 
-impl Machine {
+impl SimulatedMachine {
     /// Continues the program of a thread that is on a core.
     pub fn step(&mut self, thread: usize) {
         let (job, index) = (self.threads[thread].job, self.threads[thread].index);
@@ -28,7 +28,7 @@ impl Machine {
                 }
                 Action::Nap(time) => {
                     self.wake_in(thread, time);
-                    self.leave(thread, State::Blocked);
+                    self.leave(thread, ThreadState::Blocked);
                     return;
                 }
                 Action::Log => self.threads[thread].ends.push(seconds(self.now)),
@@ -59,7 +59,7 @@ impl Machine {
             let core = self.threads[thread].core;
             self.set_alarm(core);
         } else {
-            self.leave(thread, State::Blocked);
+            self.leave(thread, ThreadState::Blocked);
         }
         false
     }
@@ -77,7 +77,7 @@ impl Machine {
             }
             it.work = 0;
             let core = it.core;
-            if it.state == State::Running {
+            if it.state == ThreadState::Running {
                 if it.from <= self.now {
                     self.step(thread);
                 } else {
@@ -94,6 +94,6 @@ impl Machine {
             run.finished = Some(self.now);
             self.ended = true;
         }
-        self.leave(thread, State::Ended);
+        self.leave(thread, ThreadState::Ended);
     }
 }

@@ -1,12 +1,12 @@
 //! Threads, cores and jobs, as the scheduler sees them.
 
 use super::core_set::CoreSet;
-use super::program::Program;
+use super::program::ThreadProgram;
 use super::time::{NEVER, Nanos};
 
 /// The state of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
+pub enum ThreadState {
     /// The thread is on a core.
     Running,
     /// The thread is in a core's queue.
@@ -21,7 +21,7 @@ pub enum State {
 
 /// The priority of a ready thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Priority {
+pub enum ThreadPriority {
     /// The thread has no credits.
     Over,
     /// The thread has credits.
@@ -32,7 +32,7 @@ pub enum Priority {
 
 /// The class in which a job may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
+pub enum JobClass {
     /// Behind first jobs.
     Filler,
     /// Before fillers.
@@ -44,7 +44,7 @@ pub struct Thread {
     pub job: usize,
     /// The number of the thread in its job.
     pub index: usize,
-    pub state: State,
+    pub state: ThreadState,
     /// When the thread entered this state.
     pub entered: Nanos,
     /// The time up to which its time in this state is counted.
@@ -61,7 +61,7 @@ pub struct Thread {
     pub waiting: bool,
     /// Whether the thread waits by spinning on a core.
     pub spinning: bool,
-    pub priority: Priority,
+    pub priority: ThreadPriority,
     /// Credits, in nanoseconds of a core.
     pub credit: f64,
     /// The time up to which it has paid, while it runs.
@@ -79,7 +79,7 @@ impl Thread {
         Thread {
             job,
             index,
-            state: State::Stopped,
+            state: ThreadState::Stopped,
             entered: now,
             counted: now,
             spent: [0; 4],
@@ -88,7 +88,7 @@ impl Thread {
             from: 0,
             waiting: false,
             spinning: false,
-            priority: Priority::Under,
+            priority: ThreadPriority::Under,
             credit: 0.0,
             paid: now,
             active: false,
@@ -112,18 +112,18 @@ pub struct Core {
 }
 
 /// A job, or the host's own work.
-pub struct Run {
+pub struct SimulatedJob {
     pub threads: std::ops::Range<usize>,
     pub weight: f64,
     pub arrived: Nanos,
-    pub class: Option<Class>,
+    pub class: Option<JobClass>,
     /// The cores that it may use, ascending.
     pub cores: Vec<usize>,
     /// The same cores as `cores`, as a set.
     pub allowed: CoreSet,
     /// Whether each thread has one of these cores to itself.
     pub pinned: bool,
-    pub program: Program,
+    pub program: ThreadProgram,
     pub living: usize,
     pub finished: Option<Nanos>,
     pub given: CpuAccount,
@@ -143,7 +143,7 @@ pub struct CpuAccount {
     pub ready: Nanos,
 }
 
-impl Run {
+impl SimulatedJob {
     /// Whether the job's thread with this number may run on a core.
     pub fn allows(&self, index: usize, core: usize) -> bool {
         if self.pinned { self.cores[index] == core } else { self.allowed.contains(core) }
@@ -157,7 +157,7 @@ impl Run {
     /// Counts the job's slice up to `now`.
     pub fn count(&mut self, now: Nanos) {
         self.given.clock = self.clock(now);
-        if self.class == Some(Class::First) {
+        if self.class == Some(JobClass::First) {
             self.given.first += now - self.given.since;
         }
         self.given.since = now;

@@ -3,7 +3,7 @@
 
 /// What the threads of a job do repeatedly. Times are in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Workload {
+pub enum ThreadWorkload {
     /// Every thread computes on its own.
     Independent {
         /// Computing time per iteration.

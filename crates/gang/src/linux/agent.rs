@@ -13,14 +13,14 @@ use rustix::io::write;
 use rustix::process::Signal;
 
 use super::clock::Timer;
-use super::controlled_job::{ControlledJob, Members};
+use super::controlled_job::{ControlledJob, JobMembers};
 use super::driver::Driver;
-use super::entry::Entry;
+use super::entry::JobRecord;
 use super::event_loop::{Loop, Order};
 use super::means::Means;
 use super::priority;
 use crate::job::{Barriers, JobId};
-use crate::limits::Limits;
+use crate::limits::SliceLimits;
 use crate::policy::GangPolicy;
 
 /// An agent that runs gangs. When it is dropped, all jobs run as before.
@@ -44,7 +44,7 @@ impl Agent {
     /// The kernel refuses something that is essential.
     pub fn start(
         policy: Box<dyn GangPolicy>,
-        limits: Limits,
+        limits: SliceLimits,
         cores: Vec<usize>,
         means: Means,
         alive: Option<PathBuf>,
@@ -94,7 +94,7 @@ impl Agent {
     pub fn add(
         &self,
         name: &str,
-        who: &Members,
+        who: &JobMembers,
         threads: usize,
         weight: f64,
     ) -> Result<JobId, Refused> {
@@ -105,7 +105,7 @@ impl Agent {
         };
         let share = ((threads as f64 * weight).round() as usize).max(1);
         let held = ControlledJob::take(&self.means, &format!("job-{id}"), who, share)?;
-        let entry = Entry::new(id, name.to_owned(), threads, weight, held);
+        let entry = JobRecord::new(id, name.to_owned(), threads, weight, held);
         self.ask(move |driver| driver.add(entry))?;
         Ok(id)
     }

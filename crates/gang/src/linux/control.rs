@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use rustix::process::Signal;
 
 use super::means::Stopping;
-use super::usage::Counts;
+use super::usage::CoreTimes;
 
 /// A control group that contained the job before the agent took it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct OwnGroup {
 
 /// Why a job can no longer be controlled.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Left {
+pub enum ControlEnd {
     /// No process of the job is left.
     Ended,
     /// The job is still running, but the agent cannot control it.
@@ -69,7 +69,7 @@ pub trait Control: Debug + Send {
     }
 
     /// What the job has done since it was taken; `None` if that cannot be read.
-    fn counts(&mut self) -> Option<Counts>;
+    fn counts(&mut self) -> Option<CoreTimes>;
 
     /// Files that become readable when its processes end; empty if only `left` reports the end.
     fn watch(&self) -> Vec<OwnedFd> {
@@ -77,7 +77,7 @@ pub trait Control: Debug + Send {
     }
 
     /// Why the job has left the agent's control; `None` if it has not.
-    fn left(&self) -> Option<Left>;
+    fn left(&self) -> Option<ControlEnd>;
 
     /// How the job is stopped.
     fn stopping(&self) -> Stopping;

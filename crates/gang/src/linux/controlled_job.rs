@@ -6,11 +6,11 @@ use super::control::{Control, OwnGroup};
 use super::means::Means;
 use super::processes::Number;
 use super::tasks::Tasks;
-use super::xen::Domain;
+use super::xen::XenDomain;
 
 /// What a job consists of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Members {
+pub enum JobMembers {
     /// Processes and all their descendants.
     Processes(Vec<Number>),
     /// Single threads of a process; its other threads are left alone.
@@ -36,22 +36,22 @@ pub struct ControlledJob {
 
 impl ControlledJob {
     /// Takes over a job and stops it. `Err` is a sentence.
-    pub fn take(means: &Means, name: &str, who: &Members, share: usize) -> Result<Self, String> {
+    pub fn take(means: &Means, name: &str, who: &JobMembers, share: usize) -> Result<Self, String> {
         let control: Box<dyn Control> = match (who, &means.xen) {
-            (&Members::Domain(number, uuid), Some(xen)) => {
-                Box::new(Domain::take(xen, number, uuid)?)
+            (&JobMembers::Domain(number, uuid), Some(xen)) => {
+                Box::new(XenDomain::take(xen, number, uuid)?)
             }
-            (Members::Domain(..), None) => {
+            (JobMembers::Domain(..), None) => {
                 return Err("it is a domain of Xen, and this agent runs none".into());
             }
             (_, Some(_)) => return Err("this agent runs nothing but domains of Xen".into()),
-            (Members::Processes(listed), None) => {
+            (JobMembers::Processes(listed), None) => {
                 Box::new(Tasks::take(means, name, listed, false, share)?)
             }
-            (Members::Threads(listed), None) => {
+            (JobMembers::Threads(listed), None) => {
                 Box::new(Tasks::take(means, name, listed, true, share)?)
             }
-            (Members::Groups(groups), None) => Box::new(Tasks::adopt(groups)?),
+            (JobMembers::Groups(groups), None) => Box::new(Tasks::adopt(groups)?),
         };
         Ok(ControlledJob { control, stopped: true, behind: false, cores: Vec::new() })
     }

@@ -5,10 +5,10 @@ use std::sync::mpsc::Sender;
 
 use super::clock::{Nanos, nanos, now, seconds};
 use super::controlled_job::ControlledJob;
-use super::entry::{Entry, State};
-use super::switches::{Switch, Switches};
-use crate::job::{Job, JobId};
-use crate::limits::Limits;
+use super::entry::{JobRecord, JobState};
+use super::switches::{SliceSwitch, Switches};
+use crate::job::{JobId, ObservedJob};
+use crate::limits::SliceLimits;
 use crate::observer::Observer;
 use crate::policy::GangPolicy;
 use crate::round::{Round, Slice};
@@ -17,11 +17,11 @@ use crate::round::{Round, Slice};
 pub struct Driver {
     policy: Box<dyn GangPolicy>,
     /// Limits chosen by the user; the cost of a switch is measured.
-    pub limits: Limits,
+    pub limits: SliceLimits,
     /// The CPU number of each core of the policy.
     pub cores: Vec<usize>,
     /// All jobs, including ended ones until they are forgotten.
-    pub jobs: BTreeMap<JobId, Entry>,
+    pub jobs: BTreeMap<JobId, JobRecord>,
     /// The current round of slices.
     pub round: Round,
     /// The latest switches.
@@ -44,7 +44,7 @@ impl Driver {
     /// Returns a driver without jobs.
     pub fn new(
         policy: Box<dyn GangPolicy>,
-        limits: Limits,
+        limits: SliceLimits,
         cores: Vec<usize>,
         released: Sender<ControlledJob>,
     ) -> Self {
@@ -70,7 +70,7 @@ impl Driver {
     }
 
     /// Adds a job. It waits for the end of the current slice, if that has one.
-    pub fn add(&mut self, entry: Entry) {
+    pub fn add(&mut self, entry: JobRecord) {
         self.jobs.insert(entry.id, entry);
         self.changed(false);
     }
@@ -88,8 +88,8 @@ impl Driver {
         let Some(entry) = self.jobs.get_mut(&id).filter(|entry| entry.held.is_some()) else {
             return;
         };
-        if entry.state == State::Scheduled {
-            entry.state = State::Released;
+        if entry.state == JobState::Scheduled {
+            entry.state = JobState::Released;
         }
         entry.with("it cannot be let run", ControlledJob::release);
         self.observer.forget(id);
@@ -101,7 +101,7 @@ impl Driver {
         let running = self.runs(id);
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         entry.end_sample(now());
-        entry.state = State::Ended;
+        entry.state = JobState::Ended;
         if let Some(mut held) = entry.held.take() {
             // If the job had a control group of its own, it may be used again.
             let _ = held.release();
@@ -142,15 +142,15 @@ impl Driver {
 
     /// Asks the policy for the next round.
     fn ask(&mut self) {
-        let scheduled = self.jobs.values().filter(|entry| entry.state == State::Scheduled);
-        let seen = |entry: &Entry| Job {
+        let scheduled = self.jobs.values().filter(|entry| entry.state == JobState::Scheduled);
+        let seen = |entry: &JobRecord| ObservedJob {
             id: entry.id,
             threads: entry.threads,
             weight: entry.weight,
             fills: entry.held.as_ref().is_some_and(|held| held.control.ranks()),
             seen: self.observer.seen(entry.id),
         };
-        let jobs: Vec<Job> = scheduled.map(seen).collect();
+        let jobs: Vec<ObservedJob> = scheduled.map(seen).collect();
         if let Some(cost) = self.switches.cost() {
             self.limits.switch = cost;
         }
@@ -173,7 +173,7 @@ impl Driver {
         if changed {
             let (first, fillers) = (first.clone(), fillers.clone());
             let switch =
-                Switch { deadline, began, ended, seconds, slice: self.next, first, fillers };
+                SliceSwitch { deadline, began, ended, seconds, slice: self.next, first, fillers };
             self.switches.push(switch, changed);
         }
         self.slice = slice;
@@ -189,7 +189,7 @@ impl Driver {
     fn switch(&mut self, slice: &Slice) -> bool {
         let mut changed = false;
         let in_slice = |id| slice.first.contains(&id) || slice.fillers.contains(&id);
-        let scheduled = |entry: &&mut Entry| entry.state == State::Scheduled;
+        let scheduled = |entry: &&mut JobRecord| entry.state == JobState::Scheduled;
         for entry in self.jobs.values_mut().filter(scheduled) {
             if !in_slice(entry.id) && entry.held.as_ref().is_some_and(|held| !held.stopped) {
                 changed = true;

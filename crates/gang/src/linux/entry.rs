@@ -8,13 +8,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::clock::{Nanos, seconds};
 use super::control::describe;
 use super::controlled_job::ControlledJob;
-use super::usage::Counts;
+use super::usage::CoreTimes;
 use crate::job::{Barriers, JobId};
 use crate::observer::Used;
 
 /// The state of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub enum JobState {
     /// The job runs in its slices.
     Scheduled,
     /// The job runs regardless of slices.
@@ -27,7 +27,7 @@ pub enum State {
 
 /// The driver's record of a job.
 #[derive(Debug)]
-pub struct Entry {
+pub struct JobRecord {
     /// The number of the job.
     pub id: JobId,
     /// The name of the job.
@@ -39,7 +39,7 @@ pub struct Entry {
     /// The job under control; `None` if it has ended.
     pub held: Option<ControlledJob>,
     /// The state of the job.
-    pub state: State,
+    pub state: JobState,
     /// What the job used in sampled slices, in thread-seconds.
     pub used: Used,
     /// The barriers of the job, as reported by an external counter.
@@ -58,23 +58,23 @@ pub struct Entry {
 #[derive(Debug)]
 struct Sample {
     began: Nanos,
-    counts: Counts,
+    counts: CoreTimes,
     ended: Option<Nanos>,
 }
 
 /// Reading counters may take at most 1 / `READING` of the time.
 const READING: u64 = 200;
 
-impl Entry {
+impl JobRecord {
     /// Returns the record of a job that was just taken.
     pub fn new(id: JobId, name: String, threads: usize, weight: f64, held: ControlledJob) -> Self {
-        let mut entry = Entry {
+        let mut entry = JobRecord {
             id,
             name,
             threads,
             weight,
             held: Some(held),
-            state: State::Scheduled,
+            state: JobState::Scheduled,
             used: Used::default(),
             barriers: None,
             cpu: 0.0,
@@ -109,7 +109,7 @@ impl Entry {
         match action(held) {
             Ok(()) => true,
             Err(error) => {
-                self.state = State::Lost(format!("{doing}: {}", describe(&error)));
+                self.state = JobState::Lost(format!("{doing}: {}", describe(&error)));
                 false
             }
         }
@@ -153,7 +153,7 @@ impl Entry {
     }
 
     /// Reads the counters, and delays the next sample in proportion to the time that this took.
-    fn read(&mut self, now: Nanos) -> Option<Counts> {
+    fn read(&mut self, now: Nanos) -> Option<CoreTimes> {
         let begun = super::clock::now();
         let counts = self.held.as_mut()?.control.counts()?;
         self.cpu = seconds(counts.ran);

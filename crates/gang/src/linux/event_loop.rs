@@ -11,7 +11,7 @@ use rustix::io::read;
 
 use super::clock::{Nanos, Timer, nanos, now};
 use super::driver::Driver;
-use super::entry::Entry;
+use super::entry::JobRecord;
 use crate::job::JobId;
 
 /// A function to run on the driver, between two switches.
@@ -64,7 +64,7 @@ impl Loop {
 
     /// Waits for a deadline, an order, or the end of a process.
     fn wait(&mut self) {
-        let of = |entry: &Entry| entry.watched.len();
+        let of = |entry: &JobRecord| entry.watched.len();
         let owners: Vec<JobId> = self
             .driver
             .jobs

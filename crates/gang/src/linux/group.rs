@@ -14,8 +14,8 @@ use super::processes::{self, Number};
 /// The control groups of a job in the hierarchies, with the files needed for a switch kept open. When it is dropped,
 /// members go back to where the job came from, and the groups are removed.
 #[derive(Debug)]
-pub struct Group {
-    places: Places,
+pub struct ControlGroup {
+    places: GroupPlaces,
     /// Directories whose members, including those of all directories below, are the job.
     held: Vec<PathBuf>,
     /// Open `cgroup.freeze` files.
@@ -30,12 +30,12 @@ pub struct Group {
 
 /// For each hierarchy, the group and the place where members go when it is removed.
 #[derive(Debug)]
-struct Places {
+struct GroupPlaces {
     pairs: Vec<(PathBuf, PathBuf)>,
     of_threads: bool,
 }
 
-impl Group {
+impl ControlGroup {
     /// Creates the groups of a job whose first member is `member`. For single threads, only where threads can be moved.
     /// `None` if there is no suitable hierarchy.
     pub fn make(
@@ -50,7 +50,7 @@ impl Group {
             (!of_threads || hierarchy.takes_threads()) && !slurms(&hierarchy.home(member))
         };
         let of = |at: Option<usize>| at.filter(|&at| fits(at)).map(|at| &hierarchies.all[at]);
-        let mut places = Places { pairs: Vec::new(), of_threads };
+        let mut places = GroupPlaces { pairs: Vec::new(), of_threads };
         let usable = (0..hierarchies.all.len()).filter(|&at| fits(at));
         for hierarchy in usable.map(|at| &hierarchies.all[at]) {
             let directory = hierarchy.own.join(name);
@@ -62,7 +62,7 @@ impl Group {
             let Some(hierarchy) = of(at) else { return Ok(None) };
             files::to_write(&hierarchy.own.join(name).join(file)).map(Some)
         };
-        let group = Group {
+        let group = ControlGroup {
             held: vec![first.clone()],
             freeze: open(hierarchies.unified, "cgroup.freeze")?.into_iter().collect(),
             freezer: open(hierarchies.freezer, "freezer.state")?.into_iter().collect(),
@@ -108,8 +108,8 @@ impl Group {
         let made = groups.iter().filter(|group| group.made);
         let above = |group: &OwnGroup| group.directory.parent().map(Path::to_path_buf);
         let pairs = made.filter_map(|group| Some((group.directory.clone(), above(group)?)));
-        Ok(Group {
-            places: Places { pairs: pairs.collect(), of_threads: true },
+        Ok(ControlGroup {
+            places: GroupPlaces { pairs: pairs.collect(), of_threads: true },
             held: groups.iter().map(|group| group.directory.clone()).collect(),
             freeze,
             freezer,
@@ -120,7 +120,7 @@ impl Group {
 
     /// Moves a process, or a single thread, into the group.
     pub fn take(&self, member: Number) -> io::Result<()> {
-        let Places { pairs, of_threads } = &self.places;
+        let GroupPlaces { pairs, of_threads } = &self.places;
         pairs.iter().try_for_each(|(here, _)| move_to(here, member, *of_threads))
     }
 
@@ -181,7 +181,7 @@ fn move_to(directory: &Path, member: Number, thread: bool) -> io::Result<()> {
     fs::write(directory.join(file), member.to_string())
 }
 
-impl Drop for Places {
+impl Drop for GroupPlaces {
     fn drop(&mut self) {
         for (here, home) in &self.pairs {
             for _ in 0..TRIES {

@@ -7,7 +7,7 @@ use crate::job::JobId;
 
 /// A switch from one slice to the next.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Switch {
+pub struct SliceSwitch {
     /// When the switch was due.
     pub deadline: Nanos,
     /// When the switch began.
@@ -27,7 +27,7 @@ pub struct Switch {
 /// The latest switches.
 #[derive(Debug, Default)]
 pub struct Switches {
-    ring: VecDeque<Switch>,
+    ring: VecDeque<SliceSwitch>,
     costs: VecDeque<Nanos>,
 }
 
@@ -36,7 +36,7 @@ const COSTS: usize = 31;
 
 impl Switches {
     /// Adds a switch. With `changed`, a job was stopped or started, so the time counts as the cost of a switch.
-    pub fn push(&mut self, switch: Switch, changed: bool) {
+    pub fn push(&mut self, switch: SliceSwitch, changed: bool) {
         if changed {
             self.costs.push_back(switch.ended - switch.began);
             if self.costs.len() > COSTS {
@@ -57,7 +57,7 @@ impl Switches {
     }
 
     /// The latest switches, at most `most`; the last one is at the end.
-    pub fn last(&self, most: usize) -> Vec<Switch> {
+    pub fn last(&self, most: usize) -> Vec<SliceSwitch> {
         self.ring.iter().skip(self.ring.len().saturating_sub(most)).cloned().collect()
     }
 }

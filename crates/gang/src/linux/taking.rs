@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use rustix::process::{getpgid, test_kill_process};
 
 use super::control::{Control, OwnGroup};
-use super::group::Group;
+use super::group::ControlGroup;
 use super::means::{Means, Ranking, Stopping};
 use super::processes::{self, Number};
 use super::tasks::{Tasks, gone, pid};
@@ -27,7 +27,7 @@ impl Tasks {
             check(number, of_threads)?;
         }
         let failed = |error: io::Error| format!("a control group for process {first}: {error}");
-        let group = Group::make(&means.hierarchies, name, first, of_threads, threads);
+        let group = ControlGroup::make(&means.hierarchies, name, first, of_threads, threads);
         let group = group.map_err(failed)?;
         let has = |way: &Stopping| match (way, &group) {
             (Stopping::Freeze, Some(group)) => !group.freeze.is_empty(),
@@ -66,7 +66,7 @@ impl Tasks {
     pub fn adopt(groups: &[OwnGroup]) -> Result<Self, String> {
         let first = groups.first().ok_or("a job needs at least one control group")?;
         let named = first.directory.display();
-        let group = Group::adopt(groups)?;
+        let group = ControlGroup::adopt(groups)?;
         let stopping = if group.freeze.is_empty() { Stopping::Freezer } else { Stopping::Freeze };
         let mut held = Tasks {
             group: Some(group),

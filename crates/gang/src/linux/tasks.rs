@@ -10,18 +10,18 @@ use rustix::process::{
 };
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use super::control::{Control, Left, describe};
+use super::control::{Control, ControlEnd, describe};
 use super::files;
-use super::group::Group;
+use super::group::ControlGroup;
 use super::means::{Ranking, Stopping};
 use super::priority;
 use super::processes::{self, Number};
-use super::usage::{Counters, Counts};
+use super::usage::{CoreTimes, Counters};
 
 /// The processes, threads or groups of one job under the agent's control.
 #[derive(Debug)]
 pub struct Tasks {
-    pub(super) group: Option<Group>,
+    pub(super) group: Option<ControlGroup>,
     pub(super) stopping: Stopping,
     pub(super) ranking: Ranking,
     /// The process group led by the first process; `None` if it leads none.
@@ -94,7 +94,7 @@ impl Control for Tasks {
     }
 
     fn pin(&mut self, cores: &[usize]) -> io::Result<()> {
-        if let Some(Group { cpus: Some(file), .. }) = &self.group {
+        if let Some(ControlGroup { cpus: Some(file), .. }) = &self.group {
             let list: Vec<String> = cores.iter().map(ToString::to_string).collect();
             return files::set(file, &list.join(","));
         }
@@ -132,7 +132,7 @@ impl Control for Tasks {
 
     fn rank(&mut self, behind: bool) -> io::Result<()> {
         match (self.ranking, &self.group) {
-            (_, Some(Group { idle: Some(file), .. })) => {
+            (_, Some(ControlGroup { idle: Some(file), .. })) => {
                 files::set(file, if behind { "1" } else { "0" })
             }
             (Ranking::Nothing, _) => Ok(()),
@@ -177,7 +177,7 @@ impl Control for Tasks {
         self.send(signal)
     }
 
-    fn counts(&mut self) -> Option<Counts> {
+    fn counts(&mut self) -> Option<CoreTimes> {
         let threads = self.threads().ok()?;
         Some(self.counters.read(&threads))
     }
@@ -189,14 +189,14 @@ impl Control for Tasks {
     }
 
     /// Checks whether its processes are still in its control group.
-    fn left(&self) -> Option<Left> {
+    fn left(&self) -> Option<ControlEnd> {
         self.group.as_ref()?;
         match self.threads() {
             Ok(threads) if threads.is_empty() => {
-                Some(Left::Lost("its processes were moved out of its control group".into()))
+                Some(ControlEnd::Lost("its processes were moved out of its control group".into()))
             }
             Ok(_) => None,
-            Err(error) => Some(Left::Lost(describe(&error))),
+            Err(error) => Some(ControlEnd::Lost(describe(&error))),
         }
     }
 

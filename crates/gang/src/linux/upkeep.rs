@@ -1,10 +1,10 @@
 //! The driver's upkeep between switches: it measures jobs, finds new processes, and releases lost jobs.
 
 use super::clock::{Nanos, now};
-use super::control::Left;
+use super::control::ControlEnd;
 use super::controlled_job::ControlledJob;
 use super::driver::Driver;
-use super::entry::State;
+use super::entry::JobState;
 use super::means::Stopping;
 use crate::round::Slice;
 
@@ -42,10 +42,10 @@ impl Driver {
             entry.begin_sample(now);
         }
         let mut ended = Vec::new();
-        for entry in self.jobs.values_mut().filter(|entry| entry.state == State::Scheduled) {
+        for entry in self.jobs.values_mut().filter(|entry| entry.state == JobState::Scheduled) {
             match entry.held.as_ref().and_then(|held| held.control.left()) {
-                Some(Left::Ended) => ended.push(entry.id),
-                Some(Left::Lost(why)) if entry.lives() => entry.state = State::Lost(why),
+                Some(ControlEnd::Ended) => ended.push(entry.id),
+                Some(ControlEnd::Lost(why)) if entry.lives() => entry.state = JobState::Lost(why),
                 _ => {}
             }
         }
@@ -57,7 +57,7 @@ impl Driver {
 
     /// Stops, by signals, processes that stopped jobs have started meanwhile.
     pub(super) fn sweep(&mut self) {
-        for entry in self.jobs.values_mut().filter(|entry| entry.state == State::Scheduled) {
+        for entry in self.jobs.values_mut().filter(|entry| entry.state == JobState::Scheduled) {
             let swept =
                 |held: &ControlledJob| held.stopped && held.control.stopping() == Stopping::Signals;
             if entry.held.as_ref().is_some_and(swept) {
@@ -70,7 +70,8 @@ impl Driver {
     /// Releases jobs that were lost.
     fn let_go(&mut self) {
         let mut lost = false;
-        for entry in self.jobs.values_mut().filter(|entry| matches!(entry.state, State::Lost(_))) {
+        for entry in self.jobs.values_mut().filter(|entry| matches!(entry.state, JobState::Lost(_)))
+        {
             if let Some(mut held) = entry.held.take() {
                 lost = true;
                 // Undo whatever can still be undone.

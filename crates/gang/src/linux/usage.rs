@@ -10,34 +10,34 @@ use super::processes::Number;
 
 /// Nanoseconds on a core, and nanoseconds ready without one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct CoreTimes {
     /// Time on a core.
     pub ran: u64,
     /// Time ready for a core. Estimates of it may decrease.
     pub ready: i64,
 }
 
-impl Add for Counts {
-    type Output = Counts;
-    fn add(self, other: Counts) -> Counts {
-        Counts { ran: self.ran + other.ran, ready: self.ready + other.ready }
+impl Add for CoreTimes {
+    type Output = CoreTimes;
+    fn add(self, other: CoreTimes) -> CoreTimes {
+        CoreTimes { ran: self.ran + other.ran, ready: self.ready + other.ready }
     }
 }
 
-impl Sub for Counts {
-    type Output = Counts;
-    fn sub(self, other: Counts) -> Counts {
-        Counts { ran: self.ran.saturating_sub(other.ran), ready: self.ready - other.ready }
+impl Sub for CoreTimes {
+    type Output = CoreTimes;
+    fn sub(self, other: CoreTimes) -> CoreTimes {
+        CoreTimes { ran: self.ran.saturating_sub(other.ran), ready: self.ready - other.ready }
     }
 }
 
 /// The counters of a job's threads. Their files stay open; counts of ended threads are kept.
 #[derive(Debug, Default)]
 pub struct Counters {
-    threads: BTreeMap<Number, (File, Counts)>,
-    ended: Counts,
+    threads: BTreeMap<Number, (File, CoreTimes)>,
+    ended: CoreTimes,
     /// The counts before the job was taken.
-    before: Counts,
+    before: CoreTimes,
 }
 
 impl Counters {
@@ -49,15 +49,15 @@ impl Counters {
     }
 
     /// What all threads have done since the start. `threads` are the job's current threads.
-    pub fn read(&mut self, threads: &[Number]) -> Counts {
+    pub fn read(&mut self, threads: &[Number]) -> CoreTimes {
         for &thread in threads {
             if let Vacant(place) = self.threads.entry(thread) {
                 if let Ok(file) = File::open(format!("/proc/{thread}/schedstat")) {
-                    place.insert((file, Counts::default()));
+                    place.insert((file, CoreTimes::default()));
                 }
             }
         }
-        let mut sum = Counts::default();
+        let mut sum = CoreTimes::default();
         let ended = &mut self.ended;
         self.threads.retain(|_, (file, last)| {
             let now = counts(file);
@@ -75,12 +75,12 @@ impl Counters {
 }
 
 /// Parses "ran ready slices", see Documentation/scheduler/sched-stats.rst.
-fn counts(file: &File) -> Option<Counts> {
+fn counts(file: &File) -> Option<CoreTimes> {
     let mut text = [0; 64];
     let length = file.read_at(&mut text, 0).ok()?;
     let text = std::str::from_utf8(&text[..length]).ok()?;
     let mut fields = text.split_ascii_whitespace();
-    Some(Counts { ran: fields.next()?.parse().ok()?, ready: fields.next()?.parse().ok()? })
+    Some(CoreTimes { ran: fields.next()?.parse().ok()?, ready: fields.next()?.parse().ok()? })
 }
 
 #[cfg(test)]
@@ -104,7 +104,7 @@ mod tests {
         let thread = itself.file_name().unwrap().to_str().unwrap().parse().unwrap();
         let began = now();
         let mut counters = Counters::new(&[thread]);
-        let mut seen = Counts::default();
+        let mut seen = CoreTimes::default();
         while seen.ran < 20_000_000 {
             assert!(now() < began + 30_000_000_000, "{seen:?}");
             std::thread::sleep(std::time::Duration::from_millis(5));

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::gang::{fill, heaviest, longest_interval, with_alternates};
-use crate::job::{Job, JobId};
-use crate::limits::Limits;
+use crate::job::{JobId, ObservedJob};
+use crate::limits::SliceLimits;
 use crate::matrix::Matrix;
 use crate::policy::GangPolicy;
 use crate::round::{Round, Slice};
@@ -40,10 +40,12 @@ impl GangPolicy for Adaptive {
         "adaptive"
     }
 
-    fn round(&mut self, jobs: &[Job], cores: usize, limits: &Limits) -> Round {
+    fn round(&mut self, jobs: &[ObservedJob], cores: usize, limits: &SliceLimits) -> Round {
         self.sort(jobs, cores, limits);
-        let loose: Vec<&Job> = jobs.iter().filter(|job| self.loose.contains(&job.id)).collect();
-        let gangs: Vec<&Job> = jobs.iter().filter(|job| !self.loose.contains(&job.id)).collect();
+        let loose: Vec<&ObservedJob> =
+            jobs.iter().filter(|job| self.loose.contains(&job.id)).collect();
+        let gangs: Vec<&ObservedJob> =
+            jobs.iter().filter(|job| !self.loose.contains(&job.id)).collect();
         fill(&mut self.matrix, gangs.iter().copied(), cores);
         let mut columns = self.matrix.columns();
         columns.extend(loose.iter().map(|job| (job.id, (0..cores).collect())));
@@ -87,7 +89,7 @@ impl GangPolicy for Adaptive {
 
 impl Adaptive {
     /// Updates which jobs are loose, from what was measured of them.
-    fn sort(&mut self, jobs: &[Job], cores: usize, limits: &Limits) {
+    fn sort(&mut self, jobs: &[ObservedJob], cores: usize, limits: &SliceLimits) {
         let here = |id: &JobId| jobs.iter().any(|job| job.id == *id);
         self.loose.retain(here);
         self.helped.retain(|id, _| here(id));
@@ -100,7 +102,7 @@ impl Adaptive {
         }
     }
 
-    fn gains_nothing(&self, job: &Job, limits: &Limits) -> bool {
+    fn gains_nothing(&self, job: &ObservedJob, limits: &SliceLimits) -> bool {
         let bound = if self.loose.contains(&job.id) { BUSY } else { BLOCKED };
         let blocked = job.seen.blocked.is_some_and(|blocked| blocked > bound);
         let rare = job.seen.barriers.is_some_and(|barriers| barriers.interval > limits.delay);
@@ -110,22 +112,24 @@ impl Adaptive {
     /// The fillers for the idle time of a slice's first jobs.
     fn fillers(
         &mut self,
-        jobs: &[Job],
+        jobs: &[ObservedJob],
         columns: &BTreeMap<JobId, Vec<usize>>,
         first: &[JobId],
         idle: &mut [f64],
     ) -> Vec<JobId> {
-        let waits = |job: &&Job| job.fills && !first.contains(&job.id);
-        let mut waiting: Vec<&Job> = jobs.iter().filter(waits).collect();
+        let waits = |job: &&ObservedJob| job.fills && !first.contains(&job.id);
+        let mut waiting: Vec<&ObservedJob> = jobs.iter().filter(waits).collect();
         let mut fillers = Vec::new();
         loop {
-            let gain = |job: &Job| gain(job, &columns[&job.id], idle);
+            let gain = |job: &ObservedJob| gain(job, &columns[&job.id], idle);
             let worth = waiting
                 .iter()
                 .enumerate()
                 .filter(|(_, job)| gain(job) > WORTH * job.threads as f64);
             let best = worth.max_by(|(_, one), (_, other)| {
-                let had = |job: &Job| self.helped.get(&job.id).copied().unwrap_or(0.0) / job.weight;
+                let had = |job: &ObservedJob| {
+                    self.helped.get(&job.id).copied().unwrap_or(0.0) / job.weight
+                };
                 let order = gain(one).total_cmp(&gain(other));
                 order.then(had(other).total_cmp(&had(one))).then(other.id.cmp(&one.id))
             });
@@ -140,7 +144,7 @@ impl Adaptive {
     /// For every core, the share of the slice in which it is idle.
     fn idle(
         &self,
-        jobs: &[Job],
+        jobs: &[ObservedJob],
         columns: &BTreeMap<JobId, Vec<usize>>,
         first: &[JobId],
         cores: usize,
@@ -162,14 +166,14 @@ impl Adaptive {
 
 /// The number of cores that a job could use on average over the slice: the idle time of its cores, without the part in
 /// which it is blocked itself.
-fn gain(job: &Job, columns: &[usize], idle: &[f64]) -> f64 {
+fn gain(job: &ObservedJob, columns: &[usize], idle: &[f64]) -> f64 {
     let there: f64 = columns.iter().map(|&core| idle[core]).sum();
     let threads = job.threads as f64;
     there.min(threads) * demand(job) / threads
 }
 
 /// The number of cores that a job keeps busy if it has them.
-fn demand(job: &Job) -> f64 {
+fn demand(job: &ObservedJob) -> f64 {
     job.threads as f64 * (1.0 - job.seen.blocked.unwrap_or(0.0))
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::job::{Job, JobId};
-use crate::limits::Limits;
+use crate::job::{JobId, ObservedJob};
+use crate::limits::SliceLimits;
 use crate::policy::GangPolicy;
 use crate::round::{Round, Slice};
 
@@ -19,7 +19,7 @@ impl GangPolicy for Batch {
         "batch"
     }
 
-    fn round(&mut self, jobs: &[Job], cores: usize, _limits: &Limits) -> Round {
+    fn round(&mut self, jobs: &[ObservedJob], cores: usize, _limits: &SliceLimits) -> Round {
         self.running.retain(|id, _| jobs.iter().any(|job| job.id == *id));
         for job in jobs {
             if self.running.contains_key(&job.id) {

@@ -1,7 +1,7 @@
 //! Lets all jobs run at once.
 
-use crate::job::Job;
-use crate::limits::Limits;
+use crate::job::ObservedJob;
+use crate::limits::SliceLimits;
 use crate::policy::GangPolicy;
 use crate::round::{Round, Slice};
 
@@ -13,9 +13,9 @@ impl GangPolicy for Free {
         "free"
     }
 
-    fn round(&mut self, jobs: &[Job], cores: usize, _limits: &Limits) -> Round {
+    fn round(&mut self, jobs: &[ObservedJob], cores: usize, _limits: &SliceLimits) -> Round {
         let first = jobs.iter().map(|job| job.id).collect();
-        let everywhere = |job: &Job| (job.id, (0..cores).collect());
+        let everywhere = |job: &ObservedJob| (job.id, (0..cores).collect());
         Round {
             slices: vec![Slice { seconds: f64::INFINITY, first, fillers: Vec::new() }],
             cores: jobs.iter().map(everywhere).collect(),

@@ -1,7 +1,7 @@
 //! Runs all threads of a job in the same slice.
 
-use crate::job::{Job, JobId};
-use crate::limits::Limits;
+use crate::job::{JobId, ObservedJob};
+use crate::limits::SliceLimits;
 use crate::matrix::Matrix;
 use crate::policy::GangPolicy;
 use crate::round::{Round, Slice};
@@ -22,10 +22,10 @@ impl GangPolicy for Gang {
         "gang"
     }
 
-    fn round(&mut self, jobs: &[Job], cores: usize, limits: &Limits) -> Round {
+    fn round(&mut self, jobs: &[ObservedJob], cores: usize, limits: &SliceLimits) -> Round {
         fill(&mut self.matrix, jobs.iter(), cores);
         let slices = slices(&self.matrix, jobs, limits);
-        let whole = |job: &&Job| job.threads <= cores;
+        let whole = |job: &&ObservedJob| job.threads <= cores;
         Round {
             slices,
             cores: self.matrix.columns(),
@@ -37,7 +37,7 @@ impl GangPolicy for Gang {
 /// Updates a matrix for the current jobs.
 pub(super) fn fill<'a>(
     matrix: &mut Matrix,
-    jobs: impl Iterator<Item = &'a Job> + Clone,
+    jobs: impl Iterator<Item = &'a ObservedJob> + Clone,
     cores: usize,
 ) {
     if matrix.cores() != cores {
@@ -52,7 +52,7 @@ pub(super) fn fill<'a>(
 }
 
 /// A slice for each row, including its alternates.
-fn slices(matrix: &Matrix, jobs: &[Job], limits: &Limits) -> Vec<Slice> {
+fn slices(matrix: &Matrix, jobs: &[ObservedJob], limits: &SliceLimits) -> Vec<Slice> {
     let weights: Vec<f64> = matrix.rows().iter().map(|row| heaviest(jobs, row.keys())).collect();
     let seconds = rows::seconds(&weights, longest_interval(jobs, limits), limits);
     let each = seconds.into_iter().enumerate();
@@ -65,14 +65,17 @@ fn slices(matrix: &Matrix, jobs: &[Job], limits: &Limits) -> Vec<Slice> {
 }
 
 /// The largest weight among the given jobs.
-pub(super) fn heaviest<'a>(jobs: &[Job], of: impl Iterator<Item = &'a JobId> + Clone) -> f64 {
+pub(super) fn heaviest<'a>(
+    jobs: &[ObservedJob],
+    of: impl Iterator<Item = &'a JobId> + Clone,
+) -> f64 {
     let theirs = jobs.iter().filter(|job| of.clone().any(|id| *id == job.id));
     theirs.map(|job| job.weight).fold(0.0, f64::max)
 }
 
 /// The longest barrier interval that is known and short enough for a slice to contain many. Longer slices do not help
 /// other jobs: a job that blocks long between barriers would only block in its own slice instead of in those of others.
-pub(super) fn longest_interval(jobs: &[Job], limits: &Limits) -> f64 {
+pub(super) fn longest_interval(jobs: &[ObservedJob], limits: &SliceLimits) -> f64 {
     let known = jobs.iter().filter_map(|job| job.seen.barriers);
     let close = known.map(|barriers| barriers.interval).filter(|&each| limits.holds(each));
     close.fold(0.0, f64::max)

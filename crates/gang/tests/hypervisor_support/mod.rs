@@ -1,11 +1,13 @@
 //! Setups for the tests of the simulated hypervisor.
 #![allow(clippy::unwrap_used, dead_code)]
 
-use topolane_gang::hypervisor::{Costs, Length, Outcome, Setup, Task, Workload, simulate};
-use topolane_gang::{Limits, gang_policy};
+use topolane_gang::hypervisor::{
+    GangOutcome, Length, Setup, SwitchCosts, Task, ThreadWorkload, simulate,
+};
+use topolane_gang::{SliceLimits, gang_policy};
 
 /// The outcome of a setup under the policy of that name.
-pub fn run(setup: &Setup, policy: &str) -> Outcome {
+pub fn run(setup: &Setup, policy: &str) -> GangOutcome {
     simulate(setup, gang_policy(policy).unwrap().as_mut()).unwrap()
 }
 
@@ -15,8 +17,8 @@ pub fn setup(jobs: Vec<Task>, cores: usize, seconds: f64) -> Setup {
         jobs,
         cores,
         seconds,
-        limits: Limits::default(),
-        costs: Costs::default(),
+        limits: SliceLimits::default(),
+        costs: SwitchCosts::default(),
         background: 0.0,
         seed: 1,
         timeline: true,
@@ -24,16 +26,16 @@ pub fn setup(jobs: Vec<Task>, cores: usize, seconds: f64) -> Setup {
 }
 
 /// A job that is present from the start.
-pub fn task(threads: usize, workload: Workload, length: Length) -> Task {
+pub fn task(threads: usize, workload: ThreadWorkload, length: Length) -> Task {
     Task { threads, weight: 1.0, arrival: 0.0, delays: Vec::new(), workload, length, seed: 0 }
 }
 
 /// A job that outlives every test.
-pub fn endless(threads: usize, workload: Workload) -> Task {
+pub fn endless(threads: usize, workload: ThreadWorkload) -> Task {
     task(threads, workload, Length::Seconds(1e5))
 }
 
 /// Threads that do equal work between barriers.
-pub fn barrier(interval: f64, spin: bool) -> Workload {
-    Workload::Barrier { interval, spin, imbalance: 0.0 }
+pub fn barrier(interval: f64, spin: bool) -> ThreadWorkload {
+    ThreadWorkload::Barrier { interval, spin, imbalance: 0.0 }
 }

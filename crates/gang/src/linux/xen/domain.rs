@@ -6,13 +6,13 @@ use rustix::io::Errno;
 
 use super::library::{Library, Xen};
 use crate::linux::clock::{Nanos, now};
-use crate::linux::control::{Control, Left};
+use crate::linux::control::{Control, ControlEnd};
 use crate::linux::means::Stopping;
-use crate::linux::usage::Counts;
+use crate::linux::usage::CoreTimes;
 
 /// A domain under the agent's control.
 #[derive(Debug)]
-pub struct Domain {
+pub struct XenDomain {
     xen: Xen,
     number: u32,
     uuid: [u8; 16],
@@ -22,10 +22,10 @@ pub struct Domain {
     had: Vec<u64>,
     /// The time of the last look, or when the domain was started after it.
     since: Nanos,
-    did: Counts,
+    did: CoreTimes,
 }
 
-impl Domain {
+impl XenDomain {
     /// Takes a domain and pauses it. `Err` is a sentence.
     pub fn take(library: &Library, number: u32, uuid: [u8; 16]) -> Result<Self, String> {
         let failed = |error: io::Error| format!("Xen cannot be asked for domain {number}: {error}");
@@ -38,8 +38,8 @@ impl Domain {
         }
         let had = (0..known.vcpus).map(|vcpu| Ok(xen.vcpu(number, vcpu)?.cpu_time));
         let had = had.collect::<io::Result<Vec<u64>>>().map_err(failed)?;
-        let did = Counts::default();
-        let mut held = Domain { xen, number, uuid, paused: false, had, since: now(), did };
+        let did = CoreTimes::default();
+        let mut held = XenDomain { xen, number, uuid, paused: false, had, since: now(), did };
         held.stop().map_err(|error| format!("domain {number} cannot be paused: {error}"))?;
         Ok(held)
     }
@@ -69,7 +69,7 @@ impl Domain {
     }
 }
 
-impl Control for Domain {
+impl Control for XenDomain {
     fn stop(&mut self) -> io::Result<()> {
         if self.paused {
             return Ok(());
@@ -112,18 +112,18 @@ impl Control for Domain {
         self.pin_all(None)
     }
 
-    fn counts(&mut self) -> Option<Counts> {
+    fn counts(&mut self) -> Option<CoreTimes> {
         if !self.paused {
             self.look().ok()?;
         }
         Some(self.did)
     }
 
-    fn left(&self) -> Option<Left> {
+    fn left(&self) -> Option<ControlEnd> {
         // If Xen does not answer, the next look asks again.
         let known = self.xen.domain(self.number).ok()?;
         let lives = known.is_some_and(|known| known.uuid == self.uuid && !known.over);
-        (!lives).then_some(Left::Ended)
+        (!lives).then_some(ControlEnd::Ended)
     }
 
     fn stopping(&self) -> Stopping {
@@ -132,7 +132,7 @@ impl Control for Domain {
 }
 
 /// Ensures that a domain which could not be handed over does not stay paused.
-impl Drop for Domain {
+impl Drop for XenDomain {
     fn drop(&mut self) {
         let _ = self.start();
     }

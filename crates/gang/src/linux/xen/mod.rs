@@ -3,5 +3,5 @@
 mod domain;
 mod library;
 
-pub use domain::Domain;
+pub use domain::XenDomain;
 pub use library::Library;
