@@ -9,12 +9,12 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use topolane_fabric::{Fabric, NodeIndex};
 use topolane_mapping::{EFFORTS, Effort, Links, Search, assign, map};
-use topolane_traffic::{Entry, Traffic};
+use topolane_traffic::{Traffic, TrafficEntry};
 
 /// Traffic of this many ranks, made of the drawn pairs.
 fn traffic(ranks: u32, pairs: &[(Index, Index, f64)]) -> Traffic {
     let rank = |index: &Index| index.index(ranks as usize) as u32;
-    let entry = |(from, to, bytes): &(Index, Index, f64)| Entry {
+    let entry = |(from, to, bytes): &(Index, Index, f64)| TrafficEntry {
         from: rank(from),
         to: rank(to),
         bytes: *bytes,
@@ -34,7 +34,7 @@ fn hop_bytes(
     traffic: &Traffic,
     node: impl Fn(u32) -> NodeIndex,
 ) -> f64 {
-    let cost = |entry: &Entry| {
+    let cost = |entry: &TrafficEntry| {
         let (a, b) = (node(entry.from), node(entry.to));
         let node_links = if links == Links::All && a != b { 2 } else { 0 };
         f64::from(fabric.hops(a, b).unwrap() + node_links) * entry.bytes
@@ -145,7 +145,7 @@ fn permute(items: &mut [u32], fixed: usize, visit: &mut impl FnMut(&[u32])) {
 fn pairs_come_together() {
     let fabric = tree(&[4, 4, 4]);
     let nodes: Vec<NodeIndex> = (0..64).collect();
-    let pair = |rank: u32| Entry { from: rank, to: rank + 32, bytes: 1.0, messages: 1.0 };
+    let pair = |rank: u32| TrafficEntry { from: rank, to: rank + 32, bytes: 1.0, messages: 1.0 };
     let traffic = Traffic::new(64, (0..32).map(pair)).unwrap();
     for &(name, effort) in EFFORTS {
         let mapping =
@@ -159,7 +159,7 @@ fn pairs_come_together() {
 fn of_equals_the_one_inside_nodes() {
     let fabric = tree(&[4, 2]);
     let nodes: Vec<NodeIndex> = (0..4).flat_map(|node| [node, node]).collect();
-    let pair = |rank: u32| Entry { from: rank, to: rank + 4, bytes: 1.0, messages: 1.0 };
+    let pair = |rank: u32| TrafficEntry { from: rank, to: rank + 4, bytes: 1.0, messages: 1.0 };
     let traffic = Traffic::new(8, (0..4).map(pair)).unwrap();
     let mapping = map(&fabric, &nodes, &traffic, Search::default()).unwrap();
     assert_eq!(mapping.hop_bytes, 0.0);
@@ -173,7 +173,7 @@ fn extreme_bytes_are_mapped() {
     let fabric = tree(&[2, 2, 2]);
     let nodes: Vec<NodeIndex> = (0..8).collect();
     for bytes in [1e30, 1e-30] {
-        let pair = |rank: u32| Entry { from: rank, to: rank + 4, bytes, messages: 1.0 };
+        let pair = |rank: u32| TrafficEntry { from: rank, to: rank + 4, bytes, messages: 1.0 };
         let traffic = Traffic::new(8, (0..4).map(pair)).unwrap();
         let mapping = map(&fabric, &nodes, &traffic, Search::default()).unwrap();
         assert_eq!(mapping.hop_bytes, 0.0, "{bytes}");

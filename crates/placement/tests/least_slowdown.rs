@@ -14,7 +14,7 @@ use topolane_placement::rank_k::{
 use topolane_placement::{
     Amounts, GpuSet, JobTraffic, Occupancy, Placement, Policy, Request, Share,
 };
-use topolane_traffic::{Entry, Traffic, contention, pattern};
+use topolane_traffic::{Traffic, TrafficEntry, contention, pattern};
 
 const PATTERNS: [&str; 4] = ["pairs", "ring", "alltoall", "stencil4d"];
 
@@ -145,7 +145,7 @@ fn jobs_are_kept_off_each_others_uplinks() {
 
 /// A job of `nodes` nodes in which two ranks send to each other all the time.
 fn exchange(id: u64, nodes: u32, (one, other): (u32, u32)) -> Request {
-    let entry = |from, to| Entry { from, to, bytes: 1e9, messages: 1.0 };
+    let entry = |from, to| TrafficEntry { from, to, bytes: 1e9, messages: 1.0 };
     let traffic = Traffic::new(nodes, [entry(one, other), entry(other, one)]).unwrap();
     let traffic = Some(JobTraffic::new(&Arc::new(traffic), 1.0));
     Request { traffic, ..Request::whole_nodes(id, nodes, 1.0) }
@@ -279,7 +279,8 @@ fn a_leaf_is_exchanged_for_another() {
     let first = hold(&mut occupancy, &exchange(1, 2, (0, 1)), vec![2, 6]);
     let second = hold(&mut occupancy, &exchange(2, 2, (0, 1)), vec![10, 14]);
     fill(&mut occupancy, &[1, 3, 5, 7, 8, 11, 12, 15]);
-    let one_way = Traffic::new(2, [Entry { from: 0, to: 1, bytes: 1e9, messages: 1.0 }]).unwrap();
+    let one_way =
+        Traffic::new(2, [TrafficEntry { from: 0, to: 1, bytes: 1e9, messages: 1.0 }]).unwrap();
     let traffic = Some(JobTraffic::new(&Arc::new(one_way), 1.0));
     let placed = rule("least-slowdown")
         .place(&Request { traffic, ..Request::whole_nodes(3, 2, 1.0) }, &occupancy)
@@ -310,7 +311,7 @@ fn cores_per_node_and_nodes_are_chosen_together() {
         let neighbor = match communication {
             0.0 => Request { traffic: None, ..neighbor },
             part => {
-                let entry = |from, to| Entry { from, to, bytes: 1e9, messages: 1.0 };
+                let entry = |from, to| TrafficEntry { from, to, bytes: 1e9, messages: 1.0 };
                 let traffic =
                     (0..3).flat_map(|rank| [entry(rank, rank + 3), entry(rank + 3, rank)]);
                 let traffic = Traffic::new(6, traffic).unwrap();

@@ -10,7 +10,7 @@ use topolane_placement::rank_k::{
     CoresPerNode, Misfit, PredictionSetting, Profile, Rank, RankKRequest, best, rank_k, thin,
 };
 use topolane_placement::{Occupancy, Placement, Refusal, Request, Share, policy};
-use topolane_traffic::{Contention, Entry, Flows, Traffic, contention, pattern};
+use topolane_traffic::{Contention, Flows, Traffic, TrafficEntry, contention, pattern};
 
 const LINK: f64 = 1e9;
 const COPY: f64 = 2e9;
@@ -163,7 +163,7 @@ fn only_nodes_that_hold_k_are_taken() {
 
 fn background(fabric: &Arc<Fabric>, sent: &[(NodeIndex, NodeIndex)]) -> Arc<Flows> {
     let nodes: Vec<NodeIndex> = (0..fabric.nodes()).collect();
-    let entry = |&(from, to): &(u32, u32)| Entry { from, to, bytes: 1e9, messages: 1.0 };
+    let entry = |&(from, to): &(u32, u32)| TrafficEntry { from, to, bytes: 1e9, messages: 1.0 };
     let traffic = Traffic::new(nodes.len() as u32, sent.iter().map(entry)).unwrap();
     Arc::new(Flows::new(&traffic, &nodes, &*ways(fabric)).unwrap())
 }

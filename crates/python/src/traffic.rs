@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use topolane_traffic::{Entry, Traffic as Matrix, pattern, read, traffic_csv};
+use topolane_traffic::{Traffic as Matrix, TrafficEntry, pattern, read, traffic_csv};
 
 use crate::answering::answering;
 use crate::error::{bad_input, input_error};
@@ -55,7 +55,7 @@ impl Traffic {
         if [to.len(), bytes.len(), messages.len()].into_iter().any(|other| other != count) {
             return Err(bad_input("a traffic's arrays must be of one length"));
         }
-        let entries = (0..count).map(|index| Entry {
+        let entries = (0..count).map(|index| TrafficEntry {
             from: from_[index],
             to: to[index],
             bytes: bytes[index],
@@ -86,10 +86,10 @@ impl Traffic {
     /// The sender, receiver, bytes and messages of every entry: uint32, uint32, float64, float64.
     fn arrays<'py>(&self, py: Python<'py>) -> Arrays<'py> {
         let entries = self.matrix.entries();
-        let column = |value: fn(&Entry) -> f64| {
+        let column = |value: fn(&TrafficEntry) -> f64| {
             entries.iter().map(value).collect::<Vec<f64>>().into_pyarray(py)
         };
-        let ranks = |value: fn(&Entry) -> u32| {
+        let ranks = |value: fn(&TrafficEntry) -> u32| {
             entries.iter().map(value).collect::<Vec<u32>>().into_pyarray(py)
         };
         (

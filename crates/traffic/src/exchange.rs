@@ -31,7 +31,7 @@ struct Senders {
 }
 
 /// Flows to one rank that share all channels except the first.
-pub(crate) struct Class<'a> {
+pub(crate) struct FlowClass<'a> {
     pub(crate) receiver: u32,
     /// The number of flows; at least 1.
     pub(crate) flows: u32,
@@ -112,7 +112,7 @@ impl Exchange {
     pub(crate) fn groups(
         &self,
     ) -> impl Iterator<
-        Item = (impl Iterator<Item = (u32, u32)> + Clone + '_, impl Iterator<Item = Class<'_>>),
+        Item = (impl Iterator<Item = (u32, u32)> + Clone + '_, impl Iterator<Item = FlowClass<'_>>),
     > {
         self.senders.iter().map(|group| {
             let ranks = group.ranks.iter();
@@ -137,7 +137,7 @@ impl Senders {
         Some(())
     }
 
-    fn classes(&self) -> impl Iterator<Item = Class<'_>> {
+    fn classes(&self) -> impl Iterator<Item = FlowClass<'_>> {
         let mut ranks = self.ranks.iter().copied().peekable();
         let mut first = 0;
         let all = self.ranks.len() as u32;
@@ -146,7 +146,7 @@ impl Senders {
             first = end as usize;
             let among = ranks.next_if_eq(&receiver).is_some();
             let flows = all - u32::from(among);
-            (flows > 0).then_some(Class { receiver, flows, channels })
+            (flows > 0).then_some(FlowClass { receiver, flows, channels })
         })
     }
 }

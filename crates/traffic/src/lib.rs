@@ -22,8 +22,8 @@ pub use contention::{
 pub use exchange::Exchange;
 pub use flows::{Flows, RailShares};
 pub use loads::Loads;
-pub use matrix::{Entry, Traffic};
+pub use matrix::{Traffic, TrafficEntry};
 pub use patterns::{
-    Domain, PATTERNS, Parameter, PatternInfo, Patterned, Phase, PhaseKind, pattern,
+    AllowedValues, PATTERNS, Parameter, PatternInfo, Patterned, Phase, PhaseKind, pattern,
 };
 pub use write::traffic_csv;

@@ -18,7 +18,7 @@ struct Want {
 }
 
 #[derive(Debug, Clone)]
-struct Job {
+struct LoadedJob {
     wants: Box<[Want]>,
     /// Seconds of communication per iteration alone.
     time: f64,
@@ -33,7 +33,7 @@ pub struct Loads {
     load: Vec<u64>,
     /// The jobs on every channel, with the units that each wants.
     users: Vec<Vec<(u64, u64)>>,
-    jobs: HashMap<u64, Job>,
+    jobs: HashMap<u64, LoadedJob>,
 }
 
 impl Loads {
@@ -63,7 +63,7 @@ impl Loads {
             self.load[want.channel as usize] += want.units;
             self.users[want.channel as usize].push((job, want.units));
         }
-        self.jobs.insert(job, Job { wants, time });
+        self.jobs.insert(job, LoadedJob { wants, time });
     }
 
     /// Removes a job. Returns false if it is not present.

@@ -6,7 +6,7 @@ use topolane_fabric::{InputError, scramble};
 
 /// What one rank sends to another in one iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Entry {
+pub struct TrafficEntry {
     /// The sending rank.
     pub from: u32,
     /// The receiving rank.
@@ -22,7 +22,7 @@ pub struct Entry {
 pub struct Traffic {
     ranks: u32,
     /// Entries sorted by (from, to), each pair once. No entry from a rank to itself, or without bytes and messages.
-    entries: Vec<Entry>,
+    entries: Vec<TrafficEntry>,
     /// The first entry of every sender; then the number of entries.
     first: Vec<u32>,
     /// The bytes of every entry, if all pairs have an entry and all have the same bytes.
@@ -44,11 +44,12 @@ impl Traffic {
     /// [`Self::AMOUNTS`].
     pub fn new(
         ranks: u32,
-        entries: impl IntoIterator<Item = Entry>,
+        entries: impl IntoIterator<Item = TrafficEntry>,
     ) -> Result<Traffic, InputError> {
         Traffic::check_size("ranks", ranks as usize)?;
         let entries = entries.into_iter();
-        let mut kept: Vec<Entry> = Vec::with_capacity(entries.size_hint().0.min(Traffic::MOST));
+        let mut kept: Vec<TrafficEntry> =
+            Vec::with_capacity(entries.size_hint().0.min(Traffic::MOST));
         for entry in entries {
             entry.check(ranks)?;
             if entry.from != entry.to && (entry.bytes > 0.0 || entry.messages > 0.0) {
@@ -97,7 +98,11 @@ impl Traffic {
         let entries = self.entries.iter();
         Traffic::new(
             ranks,
-            entries.map(|entry| Entry { from: onto(entry.from), to: onto(entry.to), ..*entry }),
+            entries.map(|entry| TrafficEntry {
+                from: onto(entry.from),
+                to: onto(entry.to),
+                ..*entry
+            }),
         )
     }
 
@@ -109,13 +114,14 @@ impl Traffic {
             return self.clone();
         }
         let limit = (share * u64::MAX as f64) as u64;
-        let is_drawn =
-            |entry: &&Entry| scramble(u64::from(entry.from) << 32 | u64::from(entry.to)) <= limit;
+        let is_drawn = |entry: &&TrafficEntry| {
+            scramble(u64::from(entry.from) << 32 | u64::from(entry.to)) <= limit
+        };
         let drawn = self.entries.iter().filter(is_drawn);
-        let larger = |entry: &Entry| {
+        let larger = |entry: &TrafficEntry| {
             let [bytes, messages] = [entry.bytes, entry.messages]
                 .map(|amount| (amount / share).min(*Traffic::AMOUNTS.end()));
-            Entry { bytes, messages, ..*entry }
+            TrafficEntry { bytes, messages, ..*entry }
         };
         // A sample has fewer entries, so this cannot fail.
         Traffic::new(self.ranks, drawn.map(larger)).unwrap_or_else(|_| self.clone())
@@ -127,12 +133,12 @@ impl Traffic {
     }
 
     /// All entries, sorted by (from, to); each pair once, no rank to itself.
-    pub fn entries(&self) -> &[Entry] {
+    pub fn entries(&self) -> &[TrafficEntry] {
         &self.entries
     }
 
     /// What a rank sends, sorted by receiver.
-    pub fn sent_by(&self, rank: u32) -> &[Entry] {
+    pub fn sent_by(&self, rank: u32) -> &[TrafficEntry] {
         let first = |rank: usize| self.first[rank] as usize;
         &self.entries[first(rank as usize)..first(rank as usize + 1)]
     }
@@ -153,15 +159,15 @@ impl Traffic {
     }
 }
 
-fn exchanged(ranks: u32, entries: &[Entry]) -> Option<f64> {
+fn exchanged(ranks: u32, entries: &[TrafficEntry]) -> Option<f64> {
     let bytes = entries.first()?.bytes;
     let pairs = u64::from(ranks) * u64::from(ranks - 1);
     let is_whole = entries.len() as u64 == pairs && bytes > 0.0;
-    let is_same = |entry: &Entry| entry.bytes.to_bits() == bytes.to_bits();
+    let is_same = |entry: &TrafficEntry| entry.bytes.to_bits() == bytes.to_bits();
     (is_whole && entries.iter().all(is_same)).then_some(bytes)
 }
 
-impl Entry {
+impl TrafficEntry {
     /// Checks that a matrix of `ranks` ranks can contain the entry.
     pub(crate) fn check(&self, ranks: u32) -> Result<(), InputError> {
         if let Some(rank) = [self.from, self.to].into_iter().find(|&rank| rank >= ranks) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use common::{jobs, laid, routing_names};
 use proptest::prelude::*;
 use topolane_fabric::{Children, Fabric, Group, Routing, pgft, preset, routing};
-use topolane_traffic::{Congestion, Contention, Entry, Exchange, Flows, Traffic, pattern};
+use topolane_traffic::{Congestion, Contention, Exchange, Flows, Traffic, TrafficEntry, pattern};
 
 /// The largest difference that rounding may make.
 const ROUNDING: f64 = 1e-9;
@@ -161,7 +161,7 @@ fn what_is_not_by_leaf_has_no_exchange() {
     };
     assert!(lay(&whole, &[0, 1, 9], &*by_destination));
     let more = whole.entries().iter().copied();
-    let more = more.chain([Entry { from: 0, to: 1, bytes: 1.0, messages: 1.0 }]);
+    let more = more.chain([TrafficEntry { from: 0, to: 1, bytes: 1.0, messages: 1.0 }]);
     assert!(!lay(&Traffic::new(3, more).unwrap(), &[0, 1, 9], &*by_destination));
     assert!(!lay(&whole, &[0, 1, 1], &*by_destination));
     assert!(!lay(&whole, &[0, 1], &*by_destination));

@@ -2,11 +2,12 @@
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
-use topolane_traffic::{Entry, Traffic, read, traffic_csv};
+use topolane_traffic::{Traffic, TrafficEntry, read, traffic_csv};
 
-fn entries() -> impl Strategy<Value = Vec<Entry>> {
+fn entries() -> impl Strategy<Value = Vec<TrafficEntry>> {
     let entry = (0u32..50, 0u32..50, 0.0..1e15f64, 0.0..1e6f64);
-    let entry = entry.prop_map(|(from, to, bytes, messages)| Entry { from, to, bytes, messages });
+    let entry =
+        entry.prop_map(|(from, to, bytes, messages)| TrafficEntry { from, to, bytes, messages });
     prop::collection::vec(entry, 0..100)
 }
 
@@ -31,7 +32,7 @@ proptest! {
 fn columns_may_stand_in_any_order_and_entries_add_up() {
     let text = "\u{feff}# a remark\r\nnote, bytes,to,from\r\n\r\na,1.5,1,0\nb,2,1,0\nc,9,2,2\n";
     let traffic = read::csv(text).unwrap();
-    let sum = Entry { from: 0, to: 1, bytes: 3.5, messages: 2.0 };
+    let sum = TrafficEntry { from: 0, to: 1, bytes: 3.5, messages: 2.0 };
     assert_eq!((traffic.ranks(), traffic.entries()), (3, &[sum][..]));
 }
 
@@ -84,7 +85,7 @@ fn bad_lines_are_named() {
 
 #[test]
 fn matrix_market_is_read_as_scipy_writes_it() {
-    let entry = |from, to, bytes| Entry { from, to, bytes, messages: 1.0 };
+    let entry = |from, to, bytes| TrafficEntry { from, to, bytes, messages: 1.0 };
     let general = "%%MatrixMarket matrix coordinate real general\n% remark\n\n3 3 3\n1 2 1.5e3\n3 1 2\n2 2 9\n";
     let both = [entry(0, 1, 1500.0), entry(2, 0, 2.0)];
     let symmetric = "%%MatrixMarket matrix coordinate integer symmetric\n3 3 1\n3 1 7\n";

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use topolane_fabric::{Fabric, Routing, pgft, routing};
-use topolane_traffic::{Entry, Flows, Traffic};
+use topolane_traffic::{Flows, Traffic, TrafficEntry};
 
 /// A routing over 1,000 nodes, so that a few flows use few of the channels.
 fn ways() -> Box<dyn Routing> {
@@ -26,7 +26,7 @@ proptest! {
     fn flows_add_up_in_their_order(sent in sent()) {
         let ways = ways();
         let nodes: Vec<u32> = (0..1000).collect();
-        let entry = |&(from, to, bytes): &(u32, u32, f64)| Entry { from, to, bytes, messages: 1.0 };
+        let entry = |&(from, to, bytes): &(u32, u32, f64)| TrafficEntry { from, to, bytes, messages: 1.0 };
         let traffic = Traffic::new(1000, sent.iter().map(entry)).unwrap();
         let flows = Flows::new(&traffic, &nodes, &*ways).unwrap();
         let mut over = BTreeMap::new();

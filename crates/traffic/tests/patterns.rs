@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use topolane_traffic::PhaseKind::{self, Collective, PointToPoint};
-use topolane_traffic::{Entry, PATTERNS, Patterned, Traffic, pattern};
+use topolane_traffic::{PATTERNS, Patterned, Traffic, TrafficEntry, pattern};
 
 fn traffic(text: &str, ranks: u32) -> Traffic {
     pattern(text).unwrap().traffic(ranks, 7).unwrap()
@@ -23,7 +23,7 @@ fn receivers(traffic: &Traffic, from: u32) -> BTreeSet<u32> {
 }
 
 fn is_symmetric(traffic: &Traffic) -> bool {
-    let back = |entry: &topolane_traffic::Entry| bytes(traffic, entry.to, entry.from);
+    let back = |entry: &topolane_traffic::TrafficEntry| bytes(traffic, entry.to, entry.from);
     traffic.entries().iter().all(|entry| (entry.bytes - back(entry)).abs() < 1e-9)
 }
 
@@ -256,13 +256,13 @@ fn phases_say_how_their_messages_come_about() {
 /// only its own phase.
 #[test]
 fn a_measured_matrix_is_folded_onto_other_numbers_of_ranks() {
-    let entry = |from, to, bytes| Entry { from, to, bytes, messages: 1.0 };
+    let entry = |from, to, bytes| TrafficEntry { from, to, bytes, messages: 1.0 };
     let entries = [entry(0, 1, 1.0), entry(0, 2, 2.0), entry(1, 3, 4.0), entry(3, 0, 8.0)];
     let measured = Arc::new(Traffic::new(4, entries).unwrap());
     let pattern = Patterned::measured("mine", Arc::clone(&measured));
     assert_eq!(pattern.name(), "mine");
     let two = pattern.traffic(2, 0).unwrap();
-    let folded = [Entry { messages: 2.0, ..entry(0, 1, 6.0) }, entry(1, 0, 8.0)];
+    let folded = [TrafficEntry { messages: 2.0, ..entry(0, 1, 6.0) }, entry(1, 0, 8.0)];
     assert_eq!(two.entries(), folded);
     assert_eq!(pattern.traffic(4, 7).unwrap(), *measured);
     let six = pattern.traffic(6, 0).unwrap();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use topolane_fabric::InputError;
-use topolane_traffic::{Entry, Phase, PhaseKind, Traffic};
+use topolane_traffic::{Phase, PhaseKind, Traffic, TrafficEntry};
 
 /// The most rounds of a phase that are evaluated.
 const MOST: usize = 64;
@@ -27,7 +27,7 @@ pub fn rounds(phase: &Phase) -> Result<Vec<MessageRound>, InputError> {
         let traffic = phase.traffic.thinned(MOST_MESSAGES);
         return Ok(vec![MessageRound { traffic, times: 1.0 }]);
     }
-    let shift = |entry: &Entry| (entry.to + ranks - entry.from) % ranks;
+    let shift = |entry: &TrafficEntry| (entry.to + ranks - entry.from) % ranks;
     let mut by_round = classes(&phase.traffic, shift);
     if ranks.is_power_of_two() {
         let pairwise = classes(&phase.traffic, |entry| entry.from ^ entry.to);
@@ -35,7 +35,7 @@ pub fn rounds(phase: &Phase) -> Result<Vec<MessageRound>, InputError> {
             by_round = pairwise;
         }
     }
-    let all: Vec<Vec<Entry>> = by_round.into_values().collect();
+    let all: Vec<Vec<TrafficEntry>> = by_round.into_values().collect();
     let looked_at = all.len().min(MOST);
     let times = all.len() as f64 / looked_at.max(1) as f64;
     let round = |index: usize| {
@@ -46,8 +46,11 @@ pub fn rounds(phase: &Phase) -> Result<Vec<MessageRound>, InputError> {
     (0..looked_at).map(round).collect()
 }
 
-fn classes(traffic: &Traffic, class: impl Fn(&Entry) -> u32) -> BTreeMap<u32, Vec<Entry>> {
-    let mut classes: BTreeMap<u32, Vec<Entry>> = BTreeMap::new();
+fn classes(
+    traffic: &Traffic,
+    class: impl Fn(&TrafficEntry) -> u32,
+) -> BTreeMap<u32, Vec<TrafficEntry>> {
+    let mut classes: BTreeMap<u32, Vec<TrafficEntry>> = BTreeMap::new();
     for entry in traffic.entries() {
         classes.entry(class(entry)).or_default().push(*entry);
     }

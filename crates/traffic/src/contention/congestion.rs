@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use topolane_fabric::{Channel, Routing};
 
-use super::room::Spare;
+use super::room::SpareMemory;
 use super::{Contention, is_news};
-use crate::exchange::{Class, Exchange};
+use crate::exchange::{Exchange, FlowClass};
 use crate::flows::Flows;
 
 /// A channel counts as sufficient if the demand exceeds its capacity by at most this share, which rounding may cause.
@@ -23,13 +23,13 @@ pub struct Congestion {
     pub(super) level: Box<[f64]>,
     /// For every channel, the jobs that use it, sorted by demand per weight, then by id. So sums do not depend on the
     /// order of events.
-    pub(super) users: Box<[Vec<User>]>,
-    pub(super) jobs: HashMap<u64, Present>,
+    pub(super) users: Box<[Vec<ChannelUser>]>,
+    pub(super) jobs: HashMap<u64, CongestedJob>,
     /// Jobs for which a channel has changed since the last `settle`.
     touched: Vec<u64>,
     scratch: Scratch,
     /// Memory that one outlook leaves for the next.
-    pub(super) room: Spare,
+    pub(super) room: SpareMemory,
 }
 
 /// Memory to sum up what a job does on each channel. It need not be cleared between jobs.
@@ -48,14 +48,14 @@ impl Scratch {
 /// A job on a channel: the sum of its flows' weights, the bytes per second that they want, and the most bytes per
 /// weight of any flow.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct User {
+pub(super) struct ChannelUser {
     pub(super) job: u64,
     pub(super) weight: f64,
     pub(super) wanted: f64,
     pub(super) slowest: f64,
 }
 
-impl User {
+impl ChannelUser {
     /// The sort key of a channel's users: the level at which each gets all it wants.
     pub(super) fn key(&self) -> (f64, u64) {
         (self.wanted / self.weight, self.job)
@@ -64,7 +64,7 @@ impl User {
 
 /// What one job does on one channel.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Part {
+pub(super) struct ChannelPart {
     pub(super) channel: Channel,
     pub(super) weight: f64,
     pub(super) wanted: f64,
@@ -73,7 +73,7 @@ pub(super) struct Part {
 }
 
 #[derive(Debug, Clone)]
-pub(super) struct Present {
+pub(super) struct CongestedJob {
     pub(super) wants: Wants,
     /// The slowdown that `settle` last reported.
     pub(super) slowdown: f64,
@@ -88,7 +88,7 @@ pub(super) struct Wants {
     /// Seconds of communication per iteration.
     pub(super) time_alone: f64,
     /// What the job does on each channel, sorted by channel.
-    pub(super) parts: Box<[Part]>,
+    pub(super) parts: Box<[ChannelPart]>,
 }
 
 impl Congestion {
@@ -103,7 +103,7 @@ impl Congestion {
             jobs: HashMap::new(),
             touched: Vec::new(),
             scratch: Scratch::new(count),
-            room: Spare::default(),
+            room: SpareMemory::default(),
         }
     }
 
@@ -119,11 +119,11 @@ impl Congestion {
 
     fn enter_wanting(&mut self, job: u64, wants: Wants) {
         let parts = wants.parts.clone();
-        let mut present = Present { wants, slowdown: 1.0, touched: false };
+        let mut present = CongestedJob { wants, slowdown: 1.0, touched: false };
         touch(job, &mut present, &mut self.touched);
         self.jobs.insert(job, present);
-        for &Part { channel, weight, wanted, slowest } in &parts {
-            let user = User { job, weight, wanted, slowest };
+        for &ChannelPart { channel, weight, wanted, slowest } in &parts {
+            let user = ChannelUser { job, weight, wanted, slowest };
             let users = &mut self.users[channel as usize];
             users.insert(users.partition_point(|other| other.key() < user.key()), user);
             self.share_out(channel);
@@ -145,8 +145,8 @@ impl Congestion {
         }
     }
 
-    fn slowdown(&self, present: &Present) -> f64 {
-        let seconds = |of: &Part| of.slowest / self.level[of.channel as usize];
+    fn slowdown(&self, present: &CongestedJob) -> f64 {
+        let seconds = |of: &ChannelPart| of.slowest / self.level[of.channel as usize];
         let most = present.wants.parts.iter().map(seconds).fold(0.0, f64::max);
         times(most, present.wants.time_alone)
     }
@@ -168,9 +168,9 @@ impl Wants {
         }
         let of_channel = |&(channel, _): &(Channel, f64)| {
             let weight = summed[channel as usize];
-            Part { channel, weight, wanted: 0.0, slowest: 0.0 }
+            ChannelPart { channel, weight, wanted: 0.0, slowest: 0.0 }
         };
-        let mut parts: Box<[Part]> = channels.iter().map(of_channel).collect();
+        let mut parts: Box<[ChannelPart]> = channels.iter().map(of_channel).collect();
         let share = |channel: &Channel| capacity[*channel as usize] / summed[*channel as usize];
         let mut time_alone = 0.0f64;
         for flow in 0..flows.len() {
@@ -193,10 +193,10 @@ impl Wants {
         let (bytes, weight) = (exchange.bytes(), exchange.weight());
         let of_channel = |&(channel, flows): &(Channel, u32)| {
             let weight = f64::from(flows) * weight;
-            Part { channel, weight, wanted: 0.0, slowest: bytes / exchange.weight() }
+            ChannelPart { channel, weight, wanted: 0.0, slowest: bytes / exchange.weight() }
         };
-        let mut parts: Box<[Part]> = exchange.used().iter().map(of_channel).collect();
-        let share = |part: &Part| capacity[part.channel as usize] / part.weight;
+        let mut parts: Box<[ChannelPart]> = exchange.used().iter().map(of_channel).collect();
+        let share = |part: &ChannelPart| capacity[part.channel as usize] / part.weight;
         let shares: Box<[f64]> = parts.iter().map(share).collect();
         let mut time_alone = 0.0f64;
         let mut rates = vec![0.0; exchange.ranks()];
@@ -204,7 +204,7 @@ impl Wants {
             let own = senders.clone().next().map_or(0.0, |(_, place)| shares[place as usize]);
             let mut all = 0.0;
             rates.fill(0.0);
-            for Class { receiver, flows, channels } in classes {
+            for FlowClass { receiver, flows, channels } in classes {
                 let least =
                     channels.iter().map(|&place| shares[place as usize]).fold(own, f64::min);
                 let rate = weight * least;
@@ -234,7 +234,7 @@ pub(super) fn times(seconds: f64, alone: f64) -> f64 {
     if seconds > alone { seconds / alone } else { 1.0 }
 }
 
-fn touch(job: u64, present: &mut Present, touched: &mut Vec<u64>) {
+fn touch(job: u64, present: &mut CongestedJob, touched: &mut Vec<u64>) {
     if !present.touched {
         present.touched = true;
         touched.push(job);
@@ -243,7 +243,10 @@ fn touch(job: u64, present: &mut Present, touched: &mut Vec<u64>) {
 
 /// The rate per weight at which a channel is just full; infinite if all users can have what they want. Users must be
 /// sorted by key.
-pub(super) fn level<'a>(users: impl Iterator<Item = &'a User> + Clone, capacity: f64) -> f64 {
+pub(super) fn level<'a>(
+    users: impl Iterator<Item = &'a ChannelUser> + Clone,
+    capacity: f64,
+) -> f64 {
     let wanted: f64 = users.clone().map(|user| user.wanted).sum();
     if users.clone().nth(1).is_none() || wanted <= capacity * (1.0 + ROUNDING) {
         return f64::INFINITY;

@@ -53,7 +53,7 @@ impl Filling {
         let used = self.begin(&all);
         let flows_on = FlowsOn::new(&all, &used, self.capacity.len());
         let mut rates = vec![f64::INFINITY; all.len()];
-        let mut next: BinaryHeap<Reverse<(Share, Channel)>> =
+        let mut next: BinaryHeap<Reverse<(SortedRate, Channel)>> =
             used.iter().map(|&channel| Reverse((self.share(channel), channel))).collect();
         // Shares only grow as flows stop, so an outdated entry comes up too early, never too late.
         while let Some(Reverse((share, channel))) = next.pop() {
@@ -107,27 +107,27 @@ impl Filling {
     }
 
     /// The bandwidth left on a channel, per weight.
-    fn share(&self, channel: Channel) -> Share {
+    fn share(&self, channel: Channel) -> SortedRate {
         let index = channel as usize;
         // Rounding must not make the remaining weight smaller than its lower bound.
         let least = f64::from(self.growing[index]) * LEAST_WEIGHT;
-        Share(self.left[index] / self.weight[index].max(least))
+        SortedRate(self.left[index] / self.weight[index].max(least))
     }
 }
 
 /// A rate that can be sorted.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Share(f64);
+struct SortedRate(f64);
 
-impl Eq for Share {}
+impl Eq for SortedRate {}
 
-impl Ord for Share {
+impl Ord for SortedRate {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.0.total_cmp(&other.0)
     }
 }
 
-impl PartialOrd for Share {
+impl PartialOrd for SortedRate {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }

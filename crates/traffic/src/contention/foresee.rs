@@ -2,8 +2,8 @@
 
 use topolane_fabric::{Channel, NodeIndex, Routing, Unreachable};
 
-use super::congestion::{Congestion, User, level, times};
-use super::room::{Room, Use};
+use super::congestion::{ChannelUser, Congestion, level, times};
+use super::room::{ChannelUse, OutlookMemory};
 use crate::flows::RailShares;
 use crate::matrix::Traffic;
 
@@ -26,13 +26,13 @@ pub struct Outlook<'a> {
     present: &'a Congestion,
     routing: &'a dyn Routing,
     traffic: &'a Traffic,
-    room: Box<Room>,
+    room: Box<OutlookMemory>,
 }
 
 impl<'a> Outlook<'a> {
     /// Returns a predictor for a job with this traffic between its ranks. `routing` must be the routing of `present`.
     pub fn new(present: &'a Congestion, routing: &'a dyn Routing, traffic: &'a Traffic) -> Self {
-        let new = || Box::new(Room::new(routing.fabric().nodes(), present.capacity.len()));
+        let new = || Box::new(OutlookMemory::new(routing.fabric().nodes(), present.capacity.len()));
         Outlook { present, routing, traffic, room: present.room.take().unwrap_or_else(new) }
     }
 
@@ -80,15 +80,15 @@ impl Drop for Outlook<'_> {
 }
 
 /// The level of a channel with one more user.
-fn level_with(present: &Congestion, channel: Channel, part: Use) -> f64 {
+fn level_with(present: &Congestion, channel: Channel, part: ChannelUse) -> f64 {
     let users = &present.users[channel as usize];
     let capacity = present.capacity[channel as usize];
     let wanted: f64 = users.iter().map(|user| user.wanted).sum();
     if users.is_empty() || wanted + part.wanted <= capacity {
         return f64::INFINITY;
     }
-    let Use { weight, wanted, slowest } = part;
-    let newcomer = User { job: u64::MAX, weight, wanted, slowest };
+    let ChannelUse { weight, wanted, slowest } = part;
+    let newcomer = ChannelUser { job: u64::MAX, weight, wanted, slowest };
     let (before, after) =
         users.split_at(users.partition_point(|other| other.key() < newcomer.key()));
     level(before.iter().chain([&newcomer]).chain(after), capacity)

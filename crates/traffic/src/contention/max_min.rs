@@ -15,7 +15,7 @@ pub struct MaxMin {
     name: &'static str,
     filling: Filling,
     /// The jobs by id, so that the order of solving does not depend on the order of events.
-    jobs: BTreeMap<u64, Present>,
+    jobs: BTreeMap<u64, MaxMinJob>,
     /// The jobs on every channel, ascending.
     users: Vec<Vec<u64>>,
     /// Jobs that started, and neighbours of jobs that ended, since the last solution.
@@ -23,7 +23,7 @@ pub struct MaxMin {
 }
 
 #[derive(Debug)]
-struct Present {
+struct MaxMinJob {
     flows: Arc<Flows>,
     /// The channels that it uses, ascending.
     channels: Box<[Channel]>,
@@ -129,7 +129,7 @@ impl Contention for MaxMin {
             users.insert(users.partition_point(|&user| user < job), job);
         }
         let alone: Arc<[f64]> = self.filling.rates(&[&*flows]).into();
-        let present = Present {
+        let present = MaxMinJob {
             time_alone: slowest(&flows, &alone),
             rates: Arc::clone(&alone),
             flows,

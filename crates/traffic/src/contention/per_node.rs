@@ -24,13 +24,13 @@ pub trait NodeRule: Send {
 /// The present jobs under a rule.
 pub struct PerNode<R> {
     rule: R,
-    jobs: BTreeMap<u64, Present>,
+    jobs: BTreeMap<u64, PerNodeJob>,
     /// The number of jobs on every node.
     on: Vec<u32>,
     changed: bool,
 }
 
-struct Present {
+struct PerNodeJob {
     flows: Arc<Flows>,
     /// The nodes on which its flows begin or end.
     nodes: Box<[NodeIndex]>,
@@ -51,7 +51,7 @@ impl<R: NodeRule> PerNode<R> {
     }
 
     /// The slowdown of a job. Exactly 1 if the job shares no node, because other nodes do not affect it.
-    fn slowdown(&self, present: &Present) -> f64 {
+    fn slowdown(&self, present: &PerNodeJob) -> f64 {
         let meets = present.nodes.iter().any(|&node| self.on[node as usize] > 1);
         if !meets || present.time_alone <= 0.0 {
             return 1.0;
@@ -85,7 +85,7 @@ impl<R: NodeRule> Contention for PerNode<R> {
         for &node in &nodes {
             self.on[node as usize] += 1;
         }
-        self.jobs.insert(job, Present { flows, nodes, time_alone, reported: 1.0 });
+        self.jobs.insert(job, PerNodeJob { flows, nodes, time_alone, reported: 1.0 });
         self.changed = true;
     }
 
@@ -115,7 +115,8 @@ impl<R: NodeRule> Contention for PerNode<R> {
     }
 
     fn time(&mut self, job: u64) -> f64 {
-        let seconds = |present: &Present| slowest(&present.flows, &self.all_rates(&present.flows));
+        let seconds =
+            |present: &PerNodeJob| slowest(&present.flows, &self.all_rates(&present.flows));
         self.jobs.get(&job).map_or(0.0, seconds)
     }
 

@@ -9,7 +9,7 @@ use crate::matrix::Traffic;
 
 /// The working memory of an outlook.
 #[derive(Debug, Default)]
-pub(super) struct Room {
+pub(super) struct OutlookMemory {
     /// The end nodes of flows that use channels, with the index of each flow in the traffic.
     pairs: Vec<(u32, (NodeIndex, NodeIndex))>,
     /// The flows that use channels: bytes, weight, and the end of their range in `channels`.
@@ -18,15 +18,15 @@ pub(super) struct Room {
     /// Bytes that each node sends to others; valid for the nodes of the current call.
     sent: Box<[f64]>,
     /// What the job does on each channel; zero except during `foresee`.
-    pub(super) uses: Box<[Use]>,
+    pub(super) uses: Box<[ChannelUse]>,
     pub(super) used: Vec<Channel>,
     /// Seconds that flows of present jobs would take on the channels used, with the id of the job.
     pub(super) slower: Vec<(u64, f64)>,
-    routes: Routes,
+    routes: RouteCache,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Use {
+pub(super) struct ChannelUse {
     pub(super) weight: f64,
     pub(super) wanted: f64,
     pub(super) slowest: f64,
@@ -34,30 +34,30 @@ pub(super) struct Use {
 
 /// Working memory that is not in use. A clone starts without any.
 #[derive(Debug, Default)]
-pub(super) struct Spare(Mutex<Option<Box<Room>>>);
+pub(super) struct SpareMemory(Mutex<Option<Box<OutlookMemory>>>);
 
-impl Spare {
-    pub(super) fn take(&self) -> Option<Box<Room>> {
+impl SpareMemory {
+    pub(super) fn take(&self) -> Option<Box<OutlookMemory>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    pub(super) fn put(&self, room: Box<Room>) {
+    pub(super) fn put(&self, room: Box<OutlookMemory>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(room);
     }
 }
 
-impl Clone for Spare {
+impl Clone for SpareMemory {
     fn clone(&self) -> Self {
-        Spare::default()
+        SpareMemory::default()
     }
 }
 
-impl Room {
+impl OutlookMemory {
     pub(super) fn new(nodes: u32, channels: usize) -> Self {
-        Room {
+        OutlookMemory {
             sent: vec![0.0; nodes as usize].into(),
-            uses: vec![Use::default(); channels].into(),
-            ..Room::default()
+            uses: vec![ChannelUse::default(); channels].into(),
+            ..OutlookMemory::default()
         }
     }
 
@@ -68,7 +68,7 @@ impl Room {
         (node_of, rails): (&[NodeIndex], Option<&[RailShares]>),
         routing: &dyn Routing,
     ) -> Result<(), Unreachable> {
-        let Room { pairs, flows, channels, sent, routes, .. } = self;
+        let OutlookMemory { pairs, flows, channels, sent, routes, .. } = self;
         pairs.clear();
         flows.clear();
         channels.clear();
@@ -115,7 +115,7 @@ impl Room {
 
     /// Sums up what the flows want of each channel. Returns the seconds of an iteration alone.
     pub(super) fn want(&mut self, capacity: &[f64]) -> f64 {
-        let Room { flows, channels, uses, used, .. } = self;
+        let OutlookMemory { flows, channels, uses, used, .. } = self;
         let mut first = 0;
         for &(_, weight, end) in &*flows {
             for &channel in &channels[first..end as usize] {
@@ -149,7 +149,7 @@ impl Room {
 /// A cache of recent routes, because the node sets tried for a job differ in few nodes. Two pairs of nodes may share an
 /// entry; the later one replaces the earlier.
 #[derive(Debug, Default)]
-struct Routes {
+struct RouteCache {
     places: Vec<Route>,
 }
 
@@ -167,7 +167,7 @@ const LONGEST: usize = 8;
 /// The number of entries, as a power of 2.
 const PLACES: u32 = 14;
 
-impl Routes {
+impl RouteCache {
     /// Appends the channels between two different nodes, as [`Routing::path`] or [`Routing::rail_path`].
     fn path(
         &mut self,

@@ -13,11 +13,11 @@ pub struct Together {
     parts: Vec<Box<dyn Contention>>,
     /// The same parts without jobs, used to compute a job alone.
     empty: Vec<Box<dyn Contention>>,
-    jobs: BTreeMap<u64, Present>,
+    jobs: BTreeMap<u64, TogetherJob>,
     changed: bool,
 }
 
-struct Present {
+struct TogetherJob {
     flows: Arc<Flows>,
     time_alone: f64,
     reported: f64,
@@ -58,7 +58,7 @@ impl Contention for Together {
         for part in &mut self.parts {
             part.enter(job, Arc::clone(&flows));
         }
-        self.jobs.insert(job, Present { flows, time_alone, reported: 1.0 });
+        self.jobs.insert(job, TogetherJob { flows, time_alone, reported: 1.0 });
         self.changed = true;
     }
 

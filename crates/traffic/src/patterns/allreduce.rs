@@ -3,7 +3,7 @@
 
 use topolane_fabric::InputError;
 
-use super::parameter::{Domain, Parameter, bytes};
+use super::parameter::{AllowedValues, Parameter, bytes};
 use super::phase::{Draft, Phase, PhaseKind};
 
 const ALGORITHMS: &[&str] = &["auto", "recursive-doubling", "rabenseifner", "ring"];
@@ -14,7 +14,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
         name: "algorithm",
         summary: "auto: recursive-doubling to 2,048 bytes, rabenseifner above, as MPICH",
         unit: "",
-        domain: Domain::Word(ALGORITHMS),
+        domain: AllowedValues::Word(ALGORITHMS),
         default: "auto",
     },
 ];

@@ -3,13 +3,13 @@
 use topolane_fabric::InputError;
 
 use super::grid::{Grid, along};
-use super::parameter::{Domain, Parameter, bytes, whole};
+use super::parameter::{AllowedValues, Parameter, bytes, whole};
 use super::phase::{Draft, Phase, PhaseKind};
 
 pub(super) const ALLTOALL: &[Parameter] = &[bytes("of every rank to every other", "65536")];
 pub(super) const SUBA2A: &[Parameter] = &[
     bytes("of every rank to every other of a line", "65536"),
-    whole("dims", "number of axes, the longest first", Domain::Whole(1, 3), "2"),
+    whole("dims", "number of axes, the longest first", AllowedValues::Whole(1, 3), "2"),
 ];
 
 /// The pattern in which every rank sends to every other.

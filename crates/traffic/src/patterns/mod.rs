@@ -16,7 +16,7 @@ use std::sync::Arc;
 use topolane_fabric::{InputError, shown};
 
 use crate::matrix::Traffic;
-pub use parameter::{Domain, Parameter};
+pub use parameter::{AllowedValues, Parameter};
 pub use phase::{Phase, PhaseKind};
 
 /// A function that returns the phases of one iteration of `ranks` ranks, from the values of the parameters in their
@@ -64,10 +64,10 @@ pub const PATTERNS: &[PatternInfo] = &[
 
 /// A pattern with its parameters, or a measured matrix: gives traffic for any number of ranks.
 #[derive(Clone)]
-pub struct Patterned(Source);
+pub struct Patterned(PatternSource);
 
 #[derive(Clone)]
-enum Source {
+enum PatternSource {
     Pattern { info: &'static PatternInfo, values: Vec<f64> },
     Measured { name: String, traffic: Arc<Traffic> },
 }
@@ -76,8 +76,8 @@ enum Source {
 impl fmt::Display for Patterned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (info, values) = match &self.0 {
-            Source::Pattern { info, values } => (info, values),
-            Source::Measured { name, .. } => return f.write_str(name),
+            PatternSource::Pattern { info, values } => (info, values),
+            PatternSource::Measured { name, .. } => return f.write_str(name),
         };
         let given = info.parameters.iter().zip(values);
         let named: Vec<_> = given.map(|(p, &v)| format!("{}={}", p.name, p.write(v))).collect();
@@ -94,14 +94,14 @@ impl fmt::Debug for Patterned {
 impl Patterned {
     /// Returns a measured matrix with a name. For other numbers of ranks, it gives [`Traffic::folded`].
     pub fn measured(name: impl Into<String>, traffic: Arc<Traffic>) -> Patterned {
-        Patterned(Source::Measured { name: name.into(), traffic })
+        Patterned(PatternSource::Measured { name: name.into(), traffic })
     }
 
     /// The name of the pattern.
     pub fn name(&self) -> &str {
         match &self.0 {
-            Source::Pattern { info, .. } => info.name,
-            Source::Measured { name, .. } => name,
+            PatternSource::Pattern { info, .. } => info.name,
+            PatternSource::Measured { name, .. } => name,
         }
     }
 
@@ -117,8 +117,8 @@ impl Patterned {
             return Ok(Vec::new());
         }
         let (info, values) = match &self.0 {
-            Source::Pattern { info, values } => (info, values),
-            Source::Measured { traffic, .. } => {
+            PatternSource::Pattern { info, values } => (info, values),
+            PatternSource::Measured { traffic, .. } => {
                 let kind = PhaseKind::PointToPoint;
                 return Ok(vec![Phase { name: "measured", kind, traffic: traffic.folded(ranks)? }]);
             }
@@ -174,7 +174,7 @@ pub fn pattern(text: &str) -> Result<Patterned, InputError> {
     let values =
         values.map(|(parameter, given)| parameter.read(given.unwrap_or(parameter.default)));
     let values = values.collect::<Result<_, _>>().map_err(|error| refuse(error.message))?;
-    Ok(Patterned(Source::Pattern { info, values }))
+    Ok(Patterned(PatternSource::Pattern { info, values }))
 }
 
 fn names<T>(list: &[T], name: fn(&T) -> &'static str) -> String {

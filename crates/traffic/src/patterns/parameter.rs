@@ -4,7 +4,7 @@ use topolane_fabric::{InputError, shown};
 
 /// The values that a parameter may have.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Domain {
+pub enum AllowedValues {
     /// Any number in a range, including both ends.
     Number(f64, f64),
     /// A whole number in a range, including both ends.
@@ -23,7 +23,7 @@ pub struct Parameter {
     /// The unit of the value; empty if it has none.
     pub unit: &'static str,
     /// The values that are allowed.
-    pub domain: Domain,
+    pub domain: AllowedValues,
     /// The default value, as text.
     pub default: &'static str,
 }
@@ -33,7 +33,7 @@ const MOST_BYTES: f64 = (1u64 << 40) as f64;
 
 /// Returns a parameter for a number of bytes.
 pub(super) const fn bytes(summary: &'static str, default: &'static str) -> Parameter {
-    let domain = Domain::Number(0.0, MOST_BYTES);
+    let domain = AllowedValues::Number(0.0, MOST_BYTES);
     Parameter { name: "bytes", summary, unit: "bytes", domain, default }
 }
 
@@ -41,7 +41,7 @@ pub(super) const fn bytes(summary: &'static str, default: &'static str) -> Param
 pub(super) const fn whole(
     name: &'static str,
     summary: &'static str,
-    domain: Domain,
+    domain: AllowedValues,
     default: &'static str,
 ) -> Parameter {
     Parameter { name, summary, unit: "", domain, default }
@@ -51,14 +51,14 @@ impl Parameter {
     /// Parses a value.
     pub(super) fn read(&self, text: &str) -> Result<f64, InputError> {
         let value = match self.domain {
-            Domain::Number(least, most) => {
+            AllowedValues::Number(least, most) => {
                 text.parse().ok().filter(|value: &f64| (least..=most).contains(value))
             }
-            Domain::Whole(least, most) => {
+            AllowedValues::Whole(least, most) => {
                 let whole: Option<u32> = text.parse().ok();
                 whole.filter(|value| (least..=most).contains(value)).map(f64::from)
             }
-            Domain::Word(words) => {
+            AllowedValues::Word(words) => {
                 words.iter().position(|word| *word == text).map(|place| place as f64)
             }
         };
@@ -70,19 +70,19 @@ impl Parameter {
     /// Formats a value.
     pub(super) fn write(&self, value: f64) -> String {
         match self.domain {
-            Domain::Word(words) => words.get(value as usize).map(ToString::to_string),
+            AllowedValues::Word(words) => words.get(value as usize).map(ToString::to_string),
             _ => None,
         }
         .unwrap_or_else(|| value.to_string())
     }
 }
 
-impl std::fmt::Display for Domain {
+impl std::fmt::Display for AllowedValues {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Domain::Number(least, most) => write!(f, "a number from {least} to {most}"),
-            Domain::Whole(least, most) => write!(f, "a whole number from {least} to {most}"),
-            Domain::Word(words) => write!(f, "one of {}", words.join(", ")),
+            AllowedValues::Number(least, most) => write!(f, "a number from {least} to {most}"),
+            AllowedValues::Whole(least, most) => write!(f, "a whole number from {least} to {most}"),
+            AllowedValues::Word(words) => write!(f, "one of {}", words.join(", ")),
         }
     }
 }

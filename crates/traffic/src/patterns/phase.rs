@@ -2,7 +2,7 @@
 
 use topolane_fabric::InputError;
 
-use crate::matrix::{Entry, Traffic};
+use crate::matrix::{Traffic, TrafficEntry};
 
 /// The kind of communication of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct Phase {
 /// A phase under construction.
 pub(super) struct Draft {
     ranks: u32,
-    entries: Vec<Entry>,
+    entries: Vec<TrafficEntry>,
 }
 
 impl Draft {
@@ -64,7 +64,7 @@ impl Draft {
 
     /// Adds `messages` messages, each of `bytes`.
     pub fn repeat(&mut self, from: u32, to: u32, bytes: f64, messages: f64) {
-        self.entries.push(Entry { from, to, bytes: bytes * messages, messages });
+        self.entries.push(TrafficEntry { from, to, bytes: bytes * messages, messages });
     }
 
     /// Returns the finished phase.

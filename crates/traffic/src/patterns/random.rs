@@ -5,13 +5,13 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use topolane_fabric::InputError;
 
-use super::parameter::{Domain, Parameter, bytes, whole};
+use super::parameter::{AllowedValues, Parameter, bytes, whole};
 use super::phase::{Draft, Phase};
 
 pub(super) const PAIRS: &[Parameter] = &[bytes("each way", "65536")];
 pub(super) const UNIFORM: &[Parameter] = &[
     bytes("of a message", "65536"),
-    whole("messages", "messages that every rank sends", Domain::Whole(0, 4096), "8"),
+    whole("messages", "messages that every rank sends", AllowedValues::Whole(0, 4096), "8"),
 ];
 
 /// The pattern of chatterbug's `pairs`: every rank of the first half is matched at random with one of the second half,

@@ -5,17 +5,17 @@ use rand_chacha::ChaCha8Rng;
 use topolane_fabric::InputError;
 
 use super::grid::{Grid, along};
-use super::parameter::{Domain, Parameter, bytes, whole};
+use super::parameter::{AllowedValues, Parameter, bytes, whole};
 use super::phase::{Draft, Phase};
 
 pub(super) const PARAMETERS: &[Parameter] = &[
     bytes("to each neighbour drawn", "65536"),
-    whole("least", "fewest draws of a rank", Domain::Whole(0, 1024), "6"),
-    whole("most", "most draws of a rank", Domain::Whole(0, 1024), "20"),
+    whole("least", "fewest draws of a rank", AllowedValues::Whole(0, 1024), "6"),
+    whole("most", "most draws of a rank", AllowedValues::Whole(0, 1024), "20"),
     whole(
         "reach",
         "a neighbour lies less than this number of ranks away",
-        Domain::Whole(2, 64),
+        AllowedValues::Whole(2, 64),
         "3",
     ),
 ];

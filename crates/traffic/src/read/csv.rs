@@ -3,7 +3,7 @@
 use topolane_fabric::{InputError, shown};
 
 use super::refuse;
-use crate::matrix::{Entry, Traffic};
+use crate::matrix::{Traffic, TrafficEntry};
 
 /// Reads `from,to,bytes[,messages]` with a header line. Without a column for messages, each entry is one message. The
 /// number of ranks is given by a line `# ranks: N` before the header, otherwise by the highest rank. A line `# entries:
@@ -13,7 +13,7 @@ use crate::matrix::{Entry, Traffic};
 /// By line: a line of another form, and whatever [`Traffic::new`] refuses.
 pub fn csv(text: &str) -> Result<Traffic, InputError> {
     let (mut ranks, mut expected) = (None, None);
-    let mut columns: Option<Columns> = None;
+    let mut columns: Option<TrafficColumns> = None;
     let mut entries = Vec::new();
     for (index, line) in text.lines().enumerate() {
         // A byte order mark is not part of the first line.
@@ -33,7 +33,7 @@ pub fn csv(text: &str) -> Result<Traffic, InputError> {
             entry.check(ranks.unwrap_or(Traffic::MOST as u32)).map_err(here)?;
             entries.push(entry);
         } else if !line.is_empty() {
-            columns = Some(Columns::named(line).map_err(here)?);
+            columns = Some(TrafficColumns::named(line).map_err(here)?);
         }
     }
     if columns.is_none() {
@@ -56,7 +56,7 @@ fn count(name: &str, text: &str) -> Result<u32, InputError> {
 }
 
 /// The positions of the columns in a line.
-struct Columns {
+struct TrafficColumns {
     count: usize,
     from: usize,
     to: usize,
@@ -64,8 +64,8 @@ struct Columns {
     messages: Option<usize>,
 }
 
-impl Columns {
-    fn named(header: &str) -> Result<Columns, InputError> {
+impl TrafficColumns {
+    fn named(header: &str) -> Result<TrafficColumns, InputError> {
         let names: Vec<&str> = header.split(',').map(str::trim).collect();
         let place = |wanted: &str| names.iter().position(|name| *name == wanted);
         let needed = |wanted: &str| {
@@ -76,7 +76,7 @@ impl Columns {
         if let Some(name) = names.iter().enumerate().find(|(at, name)| place(name) != Some(*at)) {
             return Err(refuse(format!("the header names column {} twice", shown(name.1))));
         }
-        Ok(Columns {
+        Ok(TrafficColumns {
             count: names.len(),
             from: needed("from")?,
             to: needed("to")?,
@@ -85,7 +85,7 @@ impl Columns {
         })
     }
 
-    fn entry(&self, line: &str) -> Result<Entry, InputError> {
+    fn entry(&self, line: &str) -> Result<TrafficEntry, InputError> {
         let cells: Vec<&str> = line.split(',').map(str::trim).collect();
         if cells.len() != self.count {
             let (found, count) = (cells.len(), self.count);
@@ -103,7 +103,7 @@ impl Columns {
             text.parse::<f64>()
                 .map_err(|_| refuse(format!("{name} {} is not a number", shown(text))))
         };
-        Ok(Entry {
+        Ok(TrafficEntry {
             from: rank("from", cells[self.from])?,
             to: rank("to", cells[self.to])?,
             bytes: figure("bytes", cells[self.bytes])?,

@@ -3,7 +3,7 @@
 use topolane_fabric::{InputError, shown};
 
 use super::refuse;
-use crate::matrix::{Entry, Traffic};
+use crate::matrix::{Traffic, TrafficEntry};
 
 const BANNER: &str = "%%MatrixMarket";
 
@@ -22,7 +22,7 @@ pub(super) fn is_one(text: &str) -> bool {
 pub fn matrix_market(text: &str) -> Result<Traffic, InputError> {
     let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     let (_, banner) = lines.next().unwrap_or_default();
-    let kind = Kind::named(banner.trim_start_matches('\u{feff}'))
+    let kind = MatrixKind::named(banner.trim_start_matches('\u{feff}'))
         .map_err(|error| InputError::at(1, error.message))?;
     let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('%'));
     let (line, size) = lines.next().ok_or_else(|| refuse("the line with the size is missing"))?;
@@ -40,7 +40,7 @@ pub fn matrix_market(text: &str) -> Result<Traffic, InputError> {
         entry.check(ranks).map_err(here)?;
         entries.push(entry);
         if kind.symmetric && entry.from != entry.to {
-            entries.push(Entry { from: entry.to, to: entry.from, ..entry });
+            entries.push(TrafficEntry { from: entry.to, to: entry.from, ..entry });
         }
     }
     if found < count {
@@ -51,14 +51,14 @@ pub fn matrix_market(text: &str) -> Result<Traffic, InputError> {
 
 /// The kind of matrix, from the first line.
 #[derive(Debug, Clone, Copy)]
-struct Kind {
+struct MatrixKind {
     coordinate: bool,
     pattern: bool,
     symmetric: bool,
 }
 
-impl Kind {
-    fn named(banner: &str) -> Result<Kind, InputError> {
+impl MatrixKind {
+    fn named(banner: &str) -> Result<MatrixKind, InputError> {
         let words: Vec<String> = banner.split_whitespace().map(str::to_lowercase).collect();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let [_, "matrix", format, field, symmetry] = words[..] else {
@@ -76,7 +76,7 @@ impl Kind {
                 "a {format} {field} {symmetry} matrix is no matrix of bytes"
             )));
         }
-        Ok(Kind {
+        Ok(MatrixKind {
             coordinate: format == "coordinate",
             pattern: field == "pattern",
             symmetric: symmetry == "symmetric",
@@ -107,7 +107,7 @@ impl Kind {
         (0..ranks).flat_map(move |column| (first(column)..ranks).map(move |row| (row, column)))
     }
 
-    fn entry(self, line: &str, place: Option<(u32, u32)>) -> Result<Entry, InputError> {
+    fn entry(self, line: &str, place: Option<(u32, u32)>) -> Result<TrafficEntry, InputError> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let (row, column, value) = match (&words[..], self.coordinate, self.pattern) {
             ([row, column, value], true, false) => (rank(row)?, rank(column)?, *value),
@@ -122,7 +122,7 @@ impl Kind {
             value.parse().map_err(|_| refuse(format!("{} is not a number", shown(value))))?;
         // An explicit zero is not a message.
         let messages = f64::from(u8::from(bytes != 0.0));
-        Ok(Entry { from: row, to: column, bytes, messages })
+        Ok(TrafficEntry { from: row, to: column, bytes, messages })
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use topolane_fabric::{Fabric, Routing, pgft};
-use topolane_traffic::{Entry, Flows, Traffic};
+use topolane_traffic::{Flows, Traffic, TrafficEntry};
 
 /// What one node sends another: the sender, the receiver and the bytes.
 pub type Sent = (u32, u32, f64);
@@ -19,7 +19,7 @@ pub fn tree() -> Arc<Fabric> {
 /// The traffic of a job and the node of every rank. Rank i runs on node i.
 pub fn traffic(sent: &[Sent], ways: &dyn Routing) -> (Traffic, Vec<u32>) {
     let nodes: Vec<u32> = (0..ways.fabric().nodes()).collect();
-    let entry = |&(from, to, bytes): &Sent| Entry { from, to, bytes, messages: 1.0 };
+    let entry = |&(from, to, bytes): &Sent| TrafficEntry { from, to, bytes, messages: 1.0 };
     (Traffic::new(nodes.len() as u32, sent.iter().map(entry)).unwrap(), nodes)
 }
 

@@ -33,7 +33,13 @@ pub(in crate::patterns) fn mg(
 }
 
 /// Adds what a rank sends at one level.
-fn exchange(draft: &mut Draft, rank: u32, axes: &[(u32, u32); 3], here: &[Line; 3], times: f64) {
+fn exchange(
+    draft: &mut Draft,
+    rank: u32,
+    axes: &[(u32, u32); 3],
+    here: &[AxisPart; 3],
+    times: f64,
+) {
     for (axis, &grid) in axes.iter().enumerate() {
         let next = i64::from(here[axis].next);
         let [after, before] = [next, -next].map(|steps| along(rank, grid, steps));
@@ -51,7 +57,7 @@ fn exchange(draft: &mut Draft, rank: u32, axes: &[(u32, u32); 3], here: &[Line; 
 
 /// The part of a rank along one axis at one level.
 #[derive(Clone, Copy)]
-struct Line {
+struct AxisPart {
     /// The number of its own points.
     points: u32,
     /// The distance in ranks to the next rank that takes part.
@@ -61,9 +67,9 @@ struct Line {
 }
 
 /// A rank's part of one axis at every level. The coarsest level, with two points, comes first (`setup` in mg.f).
-fn line(at: u32, side: u32, levels: u32) -> Vec<Line> {
+fn line(at: u32, side: u32, levels: u32) -> Vec<AxisPart> {
     let mut next = 1;
-    let mut lines: Vec<Line> = Vec::new();
+    let mut lines: Vec<AxisPart> = Vec::new();
     for level in (1..=levels).rev() {
         let points_at = |at: u32| ((at + 1) << level) / side - (at << level) / side;
         let (own, neighbours) = (points_at(at), points_at(at + next));
@@ -73,20 +79,20 @@ fn line(at: u32, side: u32, levels: u32) -> Vec<Line> {
         if let Some(finer) = lines.last_mut() {
             finer.gives = own == 1 && neighbours == 0;
         }
-        lines.push(Line { points: own, next, gives: false });
+        lines.push(AxisPart { points: own, next, gives: false });
     }
     lines.reverse();
     lines
 }
 
 /// The number of points of a border. Along y it includes the borders received along x before; along z it includes both.
-fn border(here: &[Line; 3], axis: usize) -> f64 {
+fn border(here: &[AxisPart; 3], axis: usize) -> f64 {
     let side = |other: usize| f64::from(here[other].points + if other < axis { 2 } else { 0 });
     (0..3).filter(|&other| other != axis).map(side).product()
 }
 
 /// The number of points of a face with all borders.
-fn whole_face(here: &[Line; 3], axis: usize) -> f64 {
+fn whole_face(here: &[AxisPart; 3], axis: usize) -> f64 {
     let side = |other: usize| f64::from(here[other].points + 2);
     (0..3).filter(|&other| other != axis).map(side).product()
 }

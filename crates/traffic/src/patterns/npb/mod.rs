@@ -9,7 +9,7 @@ pub(super) mod is;
 pub(super) mod lu;
 pub(super) mod mg;
 
-use super::parameter::{Domain, Parameter};
+use super::parameter::{AllowedValues, Parameter};
 
 /// Bytes of a double-precision number.
 const DOUBLE: f64 = 8.0;
@@ -22,7 +22,7 @@ pub(super) const CLASS: &[Parameter] = &[Parameter {
     name: "class",
     summary: "problem size",
     unit: "",
-    domain: Domain::Word(&["S", "W", "A", "B", "C", "D"]),
+    domain: AllowedValues::Word(&["S", "W", "A", "B", "C", "D"]),
     default: "C",
 }];
 
