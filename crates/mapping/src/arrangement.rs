@@ -1,13 +1,13 @@
 //! Tracks the seat of each rank and the gain of every exchange of two seats.
 
-use super::problem::Problem;
+use super::problem::MappingProblem;
 
 /// The most entries of the cost table: 64 MB. For larger problems, costs are summed over the neighbours on demand.
 const MOST_ENTRIES: usize = 1 << 23;
 
 /// A rank on every seat, and the cost of every rank at every place.
-pub(super) struct Arrangement<'a> {
-    pub(super) problem: &'a Problem<'a>,
+pub(super) struct RankArrangement<'a> {
+    pub(super) problem: &'a MappingProblem<'a>,
     seat_of_rank: Vec<u32>,
     rank_on_seat: Vec<u32>,
     place_of_rank: Vec<u32>,
@@ -15,17 +15,25 @@ pub(super) struct Arrangement<'a> {
     cost: Vec<f64>,
 }
 
-impl<'a> Arrangement<'a> {
+impl<'a> RankArrangement<'a> {
     /// Returns the arrangement with rank i on seat `seat_of_rank[i]`; each seat must occur once.
-    pub(super) fn new(problem: &'a Problem<'a>, seat_of_rank: Vec<u32>) -> Arrangement<'a> {
+    pub(super) fn new(
+        problem: &'a MappingProblem<'a>,
+        seat_of_rank: Vec<u32>,
+    ) -> RankArrangement<'a> {
         let ranks = problem.ranks();
         let mut rank_on_seat = vec![u32::MAX; ranks];
         for (rank, &seat) in seat_of_rank.iter().enumerate() {
             rank_on_seat[seat as usize] = rank as u32;
         }
         let place_of_rank = seat_of_rank.iter().map(|&seat| problem.place_of_seat(seat)).collect();
-        let mut all =
-            Arrangement { problem, seat_of_rank, rank_on_seat, place_of_rank, cost: Vec::new() };
+        let mut all = RankArrangement {
+            problem,
+            seat_of_rank,
+            rank_on_seat,
+            place_of_rank,
+            cost: Vec::new(),
+        };
         let places = problem.places();
         if !problem.distances.row(0).is_empty() && ranks * places <= MOST_ENTRIES {
             all.cost = vec![0.0; ranks * places];
@@ -85,7 +93,7 @@ impl<'a> Arrangement<'a> {
         &self.cost[rank as usize * places..(rank as usize + 1) * places]
     }
 
-    /// An upper bound of [`Arrangement::gain`]. It is exact for ranks that do not communicate; otherwise the gain is
+    /// An upper bound of [`RankArrangement::gain`]. It is exact for ranks that do not communicate; otherwise the gain is
     /// lower by twice their weight times their distance.
     #[inline]
     pub(super) fn most_gained(&self, a: u32, b: u32) -> f64 {

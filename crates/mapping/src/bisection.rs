@@ -27,8 +27,8 @@ pub(super) fn bisect(graph: &Graph, first: u32, cuts: u32, draw: &mut ChaCha8Rng
 }
 
 /// The sides of the cut with the least weight; of equal cuts, the first.
-fn best(cuts: impl Iterator<Item = Cut>) -> Vec<bool> {
-    cuts.min_by(Cut::compare).map(|cut| cut.sides).unwrap_or_default()
+fn best(cuts: impl Iterator<Item = GraphCut>) -> Vec<bool> {
+    cuts.min_by(GraphCut::compare).map(|cut| cut.sides).unwrap_or_default()
 }
 
 /// A graph whose vertices each stand for several vertices of a finer graph.
@@ -41,7 +41,7 @@ struct Sized<'a> {
 }
 
 /// A cut: the two sides of a graph.
-struct Cut {
+struct GraphCut {
     /// For each vertex, whether it is on the first side.
     sides: Vec<bool>,
     /// How much further the sides' sizes are off than is allowed.
@@ -50,14 +50,14 @@ struct Cut {
     weight: f64,
 }
 
-impl Cut {
-    fn compare(&self, other: &Cut) -> Ordering {
+impl GraphCut {
+    fn compare(&self, other: &GraphCut) -> Ordering {
         self.excess.cmp(&other.excess).then(self.weight.total_cmp(&other.weight))
     }
 }
 
 impl Sized<'_> {
-    fn cut(&self, draw: &mut ChaCha8Rng) -> Cut {
+    fn cut(&self, draw: &mut ChaCha8Rng) -> GraphCut {
         let Some(coarse_of) = self.matching(draw) else {
             return self.cut_from_vertices(draw);
         };
@@ -134,7 +134,7 @@ impl Sized<'_> {
 
     /// The best of several cuts, each grown from one vertex: the refinement moves vertices to its side until the sides
     /// have their sizes.
-    fn cut_from_vertices(&self, draw: &mut ChaCha8Rng) -> Cut {
+    fn cut_from_vertices(&self, draw: &mut ChaCha8Rng) -> GraphCut {
         let vertices = self.graph.vertices();
         let cuts = (0..STARTS.min(vertices).max(1)).map(|_| {
             let mut sides = vec![false; vertices];
@@ -148,23 +148,23 @@ impl Sized<'_> {
     }
 
     /// Refines a cut by passes of moves, as long as they improve it.
-    fn refined(&self, sides: Vec<bool>) -> Cut {
+    fn refined(&self, sides: Vec<bool>) -> GraphCut {
         let mut cut = self.measured(sides);
         for _ in 0..PASSES {
-            if !Pass::new(self, &cut).run(&mut cut) {
+            if !RefinementPass::new(self, &cut).run(&mut cut) {
                 break;
             }
         }
         cut
     }
 
-    fn measured(&self, sides: Vec<bool>) -> Cut {
+    fn measured(&self, sides: Vec<bool>) -> GraphCut {
         let crossing =
             self.graph.pairs().filter(|&(a, b, _)| sides[a as usize] != sides[b as usize]);
         let weight = crossing.map(|(_, _, weight)| weight).sum();
         let size = self.sizes.iter().zip(&sides).filter(|&(_, &side)| side).map(|(size, _)| size);
         let off = i64::from(size.sum::<u32>()) - i64::from(self.first);
-        Cut { sides, excess: self.excess(off), weight }
+        GraphCut { sides, excess: self.excess(off), weight }
     }
 
     /// How much further the size of the first side is off than is allowed. Less than the largest vertex is allowed, so
@@ -195,7 +195,7 @@ impl Ord for Gain {
 
 /// One pass of Fiduccia and Mattheyses: every vertex moves at most once, even at a loss, and the best state on the way
 /// is kept.
-struct Pass<'a> {
+struct RefinementPass<'a> {
     of: &'a Sized<'a>,
     gain: Vec<f64>,
     moved: Vec<bool>,
@@ -205,8 +205,8 @@ struct Pass<'a> {
     off: i64,
 }
 
-impl<'a> Pass<'a> {
-    fn new(of: &'a Sized<'a>, cut: &Cut) -> Pass<'a> {
+impl<'a> RefinementPass<'a> {
+    fn new(of: &'a Sized<'a>, cut: &GraphCut) -> RefinementPass<'a> {
         let vertices = of.graph.vertices();
         let mut queues = [BinaryHeap::new(), BinaryHeap::new()];
         let mut gain = vec![0.0; vertices];
@@ -219,11 +219,11 @@ impl<'a> Pass<'a> {
             queues[usize::from(side)].push((Gain(gain[vertex]), Reverse(vertex as u32)));
             off += if side { i64::from(of.sizes[vertex]) } else { 0 };
         }
-        Pass { of, gain, moved: vec![false; vertices], queues, off }
+        RefinementPass { of, gain, moved: vec![false; vertices], queues, off }
     }
 
     /// Runs the pass and returns whether it improved the cut.
-    fn run(mut self, cut: &mut Cut) -> bool {
+    fn run(mut self, cut: &mut GraphCut) -> bool {
         let patience = (self.moved.len() / 50).clamp(30, 200);
         let (mut excess, mut weight) = (cut.excess, cut.weight);
         let mut moves = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::arrangement::Arrangement;
+use super::arrangement::RankArrangement;
 
 /// Gains below this share of the total value are rounding errors.
 const ROUNDING: f64 = 1e-12;
@@ -21,14 +21,14 @@ pub(super) struct Descent {
 
 /// The best exchange for a rank: the partner and the gain.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Exchange {
+pub(super) struct RankExchange {
     pub(super) with: u32,
     pub(super) gain: f64,
 }
 
 impl Descent {
     /// Returns a descent for arrangements of one problem with approximately this value.
-    pub(super) fn new(arrangement: &Arrangement<'_>, value: f64) -> Descent {
+    pub(super) fn new(arrangement: &RankArrangement<'_>, value: f64) -> Descent {
         let (ranks, places) = (arrangement.problem.ranks(), arrangement.problem.places());
         Descent {
             queue: VecDeque::new(),
@@ -50,7 +50,7 @@ impl Descent {
     }
 
     /// Swaps until no rank can gain. Returns the total gain.
-    pub(super) fn all(&mut self, arrangement: &mut Arrangement<'_>) -> f64 {
+    pub(super) fn all(&mut self, arrangement: &mut RankArrangement<'_>) -> f64 {
         let mut gained = 0.0;
         loop {
             (0..arrangement.problem.ranks() as u32).for_each(|rank| self.push(rank));
@@ -66,7 +66,7 @@ impl Descent {
     /// Returns the total gain.
     pub(super) fn queued(
         &mut self,
-        arrangement: &mut Arrangement<'_>,
+        arrangement: &mut RankArrangement<'_>,
         mut swapped: impl FnMut(u32, u32),
     ) -> f64 {
         let mut gained = 0.0;
@@ -88,12 +88,16 @@ impl Descent {
 
     /// The best exchange for `rank` among those that bring it closer to its neighbours. In any exchange with a gain,
     /// one of the two ranks comes closer, so searching all ranks misses nothing.
-    pub(super) fn best(&mut self, arrangement: &Arrangement<'_>, rank: u32) -> Option<Exchange> {
+    pub(super) fn best(
+        &mut self,
+        arrangement: &RankArrangement<'_>,
+        rank: u32,
+    ) -> Option<RankExchange> {
         let graph = &arrangement.problem.graph;
         for (other, weight) in graph.neighbours(rank) {
             self.weight_to[other as usize] = weight;
         }
-        let mut best = Exchange { with: rank, gain: self.least };
+        let mut best = RankExchange { with: rank, gain: self.least };
         if arrangement.is_tabled() {
             let at = arrangement.place(rank);
             let costs = arrangement.costs(rank);
@@ -113,7 +117,7 @@ impl Descent {
     }
 
     /// Tries only the places of the neighbours, because without a table the others would take too long.
-    fn look_near(&mut self, arrangement: &Arrangement<'_>, rank: u32, best: &mut Exchange) {
+    fn look_near(&mut self, arrangement: &RankArrangement<'_>, rank: u32, best: &mut RankExchange) {
         self.mark += 1;
         let at = arrangement.place(rank);
         let here = arrangement.cost(rank, at);
@@ -131,11 +135,11 @@ impl Descent {
     /// Tries exchanges with the ranks at `place`, where `rank` itself gains `own`.
     fn look_at(
         &self,
-        arrangement: &Arrangement<'_>,
+        arrangement: &RankArrangement<'_>,
         rank: u32,
         place: u32,
         own: f64,
-        best: &mut Exchange,
+        best: &mut RankExchange,
     ) {
         let problem = arrangement.problem;
         let at = arrangement.place(rank);
@@ -148,7 +152,7 @@ impl Descent {
             let theirs = arrangement.cost(other, place) - arrangement.cost(other, at);
             let gain = own + theirs - apart * self.weight_to[other as usize];
             if gain > best.gain {
-                *best = Exchange { with: other, gain };
+                *best = RankExchange { with: other, gain };
             }
         }
     }

@@ -2,14 +2,18 @@
 
 use std::collections::HashMap;
 
-use super::arrangement::Arrangement;
+use super::arrangement::RankArrangement;
 use super::descent::Descent;
-use super::problem::{Distances, Problem};
-use super::slots::Slots;
+use super::problem::{Distances, MappingProblem};
+use super::slots::PlacedSlots;
 
 /// Swaps groups of equal shape, level by level from the top, as long as it reduces the cost. Distances inside a group
 /// do not change, so groups can be treated like ranks in a smaller problem of the same kind.
-pub(super) fn swap_groups(problem: &Problem<'_>, slots: &Slots<'_>, seats: &mut [u32]) {
+pub(super) fn swap_groups(
+    problem: &MappingProblem<'_>,
+    slots: &PlacedSlots<'_>,
+    seats: &mut [u32],
+) {
     for level in slots.levels().rev() {
         let groups = slots.groups_of(level, 0..slots.places() as u32);
         if groups.len() < 3 || groups.len() == problem.ranks() {
@@ -28,13 +32,13 @@ pub(super) fn swap_groups(problem: &Problem<'_>, slots: &Slots<'_>, seats: &mut 
         let distances = Distances::new(groups.len(), |a, b| {
             problem.distances.between(first[a as usize], first[b as usize])
         });
-        let mut smaller = Problem::new(graph, distances, &vec![1; groups.len()]);
+        let mut smaller = MappingProblem::new(graph, distances, &vec![1; groups.len()]);
         let mut kinds = HashMap::new();
         for (group, places) in groups.iter().enumerate() {
             let next = kinds.len() as u32;
             smaller.kind[group] = *kinds.entry(slots.shape(level, places.clone())).or_insert(next);
         }
-        let mut arrangement = Arrangement::new(&smaller, (0..groups.len() as u32).collect());
+        let mut arrangement = RankArrangement::new(&smaller, (0..groups.len() as u32).collect());
         Descent::new(&arrangement, problem.graph.total()).all(&mut arrangement);
         let first_seat = |group: u32| problem.first_seat[groups[group as usize].start as usize];
         for (rank, seat) in seats.iter_mut().enumerate() {

@@ -51,7 +51,7 @@ impl Links {
 
 /// Settings of the search for a mapping.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Search {
+pub struct MappingSettings {
     /// The amount of work to spend.
     pub effort: Effort,
     /// The seed of all random draws.
@@ -70,7 +70,7 @@ pub fn map(
     fabric: &Fabric,
     nodes: &[NodeIndex],
     traffic: &Traffic,
-    search: Search,
+    search: MappingSettings,
 ) -> Result<Mapping, InputError> {
     if let Some(node) = nodes.iter().find(|&&node| node >= fabric.nodes()) {
         return Err(InputError::whole(format!("node {node} is not on the machine")));
@@ -82,9 +82,9 @@ pub fn map(
             nodes.len()
         )));
     }
-    let slots = slots::Slots::new(fabric, nodes, search.links)?;
+    let slots = slots::PlacedSlots::new(fabric, nodes, search.links)?;
     let graph = graph::Graph::of_traffic(traffic, nodes.len());
-    let problem = problem::Problem::new(graph, slots.distances(), &slots.seats);
+    let problem = problem::MappingProblem::new(graph, slots.distances(), &slots.seats);
     let members = portfolio::run(&problem, &slots, search);
     Ok(Mapping::best(fabric, nodes, traffic, search.links, &slots, members))
 }

@@ -3,12 +3,12 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::arrangement::Arrangement;
+use super::arrangement::RankArrangement;
 use super::bisection::bisect;
 use super::descent::Descent;
 use super::graph::Graph;
 use super::perturbation::iterate;
-use super::problem::{Distances, Problem};
+use super::problem::{Distances, MappingProblem};
 
 /// The effort for each partition.
 #[derive(Debug, Clone, Copy)]
@@ -29,8 +29,8 @@ pub(super) fn partition(graph: &Graph, sizes: &[u32], care: Care, seed: u64) -> 
     for (seat, &vertex) in (0..).zip(&order) {
         seats[vertex as usize] = seat;
     }
-    let problem = Problem::new(graph.clone(), Distances::uniform(sizes.len()), sizes);
-    let mut arrangement = Arrangement::new(&problem, seats);
+    let problem = MappingProblem::new(graph.clone(), Distances::uniform(sizes.len()), sizes);
+    let mut arrangement = RankArrangement::new(&problem, seats);
     let value = graph.total();
     Descent::new(&arrangement, value).all(&mut arrangement);
     iterate(&mut arrangement, value, care.rounds * graph.vertices() as u64, &mut draw);

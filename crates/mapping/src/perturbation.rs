@@ -3,14 +3,14 @@
 use rand::{Rng, RngExt};
 use rand_chacha::ChaCha8Rng;
 
-use super::arrangement::Arrangement;
+use super::arrangement::RankArrangement;
 use super::descent::Descent;
 
 /// Annealing (Kirkpatrick et al. 1983) with exchanges towards a neighbour. It draws `trials` exchanges and makes one
 /// that loses with probability exp(-loss / temperature). The temperature falls from `hottest` to `coldest` by a
 /// constant factor. Returns the total gain, and leaves the arrangement as it is at the end.
 pub(super) fn anneal(
-    arrangement: &mut Arrangement<'_>,
+    arrangement: &mut RankArrangement<'_>,
     (hottest, coldest): (f64, f64),
     trials: u64,
     draw: &mut ChaCha8Rng,
@@ -39,7 +39,7 @@ pub(super) fn anneal(
 }
 
 /// The mean loss of a random exchange, which sets the scale of temperatures.
-pub(super) fn mean_loss(arrangement: &Arrangement<'_>, draw: &mut ChaCha8Rng) -> f64 {
+pub(super) fn mean_loss(arrangement: &RankArrangement<'_>, draw: &mut ChaCha8Rng) -> f64 {
     const DRAWN: usize = 1000;
     let pairs = (0..DRAWN).filter_map(|_| towards_a_neighbour(arrangement, draw));
     let losses = pairs.map(|(rank, other)| (-arrangement.gain(rank, other)).max(0.0));
@@ -47,7 +47,10 @@ pub(super) fn mean_loss(arrangement: &Arrangement<'_>, draw: &mut ChaCha8Rng) ->
 }
 
 /// Draws a rank, and another rank at the place of one of its neighbours.
-fn towards_a_neighbour(arrangement: &Arrangement<'_>, draw: &mut ChaCha8Rng) -> Option<(u32, u32)> {
+fn towards_a_neighbour(
+    arrangement: &RankArrangement<'_>,
+    draw: &mut ChaCha8Rng,
+) -> Option<(u32, u32)> {
     let problem = arrangement.problem;
     let rank = below(draw, problem.ranks() as u32);
     let adjacent = problem.graph.adjacent(rank);
@@ -79,7 +82,7 @@ fn below(draw: &mut ChaCha8Rng, limit: u32) -> u32 {
 /// Iterated local search (Lourenco, Martin & Stuetzle 2003): makes a few exchanges near one rank, then pair swaps
 /// around them, and undoes everything if the cost rose. Returns the total gain.
 pub(super) fn iterate(
-    arrangement: &mut Arrangement<'_>,
+    arrangement: &mut RankArrangement<'_>,
     value: f64,
     rounds: u64,
     draw: &mut ChaCha8Rng,

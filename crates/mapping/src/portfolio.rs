@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::Search;
-use super::arrangement::Arrangement;
+use super::MappingSettings;
+use super::arrangement::RankArrangement;
 use super::descent::Descent;
 use super::effort::Budget;
 use super::groups::swap_groups;
 use super::perturbation::{anneal, iterate, mean_loss};
-use super::problem::Problem;
-use super::slots::Slots;
-use super::starts::{Cut, Division};
+use super::problem::MappingProblem;
+use super::slots::PlacedSlots;
+use super::starts::{DivisionMethod, RankDivision};
 
 /// The first and last temperature of annealing, relative to the mean loss of a random exchange. Found by trial: higher
 /// temperatures undo the partition, lower ones do not leave it.
@@ -23,7 +23,7 @@ const COLDEST: f64 = 0.003;
 
 /// A mapping that one method found.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct FoundMapping {
     /// The name of the method.
     pub(super) name: String,
     /// The seat of every rank.
@@ -33,11 +33,18 @@ pub(super) struct Found {
 }
 
 /// Runs all methods. Results are in the same order for any number of threads.
-pub(super) fn run(problem: &Problem<'_>, slots: &Slots<'_>, search: Search) -> Vec<Found> {
+pub(super) fn run(
+    problem: &MappingProblem<'_>,
+    slots: &PlacedSlots<'_>,
+    search: MappingSettings,
+) -> Vec<FoundMapping> {
     let budget = search.effort.budget();
-    let mut starts: Vec<Option<(Cut, u64)>> = vec![None];
+    let mut starts: Vec<Option<(DivisionMethod, u64)>> = vec![None];
     for seed in 0..budget.seeds {
-        starts.extend([Cut::Bipartition, Cut::Multisection].map(|cut| Some((cut, seed))));
+        starts.extend(
+            [DivisionMethod::Bipartition, DivisionMethod::Multisection]
+                .map(|cut| Some((cut, seed))),
+        );
     }
     let mut found = in_parallel(search.threads, &starts, |&start| {
         let (name, mut seats) = match start {
@@ -46,14 +53,14 @@ pub(super) fn run(problem: &Problem<'_>, slots: &Slots<'_>, search: Search) -> V
                 let seed = search.seed.wrapping_add(draw);
                 let graph = &problem.graph;
                 let name = format!("{} {draw}", cut.name());
-                (name, Division { graph, slots, cut, care: budget.care, seed }.seats())
+                (name, RankDivision { graph, slots, cut, care: budget.care, seed }.seats())
             }
         };
         swap_groups(problem, slots, &mut seats);
         swapped(problem, name, seats)
     });
     // Improve the best ones further. The sort is stable, so among equals the first stays first.
-    let mut best: Vec<(u64, Found)> = (0..).zip(found.iter().cloned()).collect();
+    let mut best: Vec<(u64, FoundMapping)> = (0..).zip(found.iter().cloned()).collect();
     best.sort_by(|a, b| a.1.value.total_cmp(&b.1.value));
     best.truncate(budget.kept);
     let mut further = in_parallel(search.threads, &best, |(index, start)| {
@@ -66,37 +73,37 @@ pub(super) fn run(problem: &Problem<'_>, slots: &Slots<'_>, search: Search) -> V
 }
 
 /// Improves a start by pair swaps until none gains.
-fn swapped(problem: &Problem<'_>, name: String, seats: Vec<u32>) -> Found {
+fn swapped(problem: &MappingProblem<'_>, name: String, seats: Vec<u32>) -> FoundMapping {
     let value = problem.value(&seats);
-    let mut arrangement = Arrangement::new(problem, seats);
+    let mut arrangement = RankArrangement::new(problem, seats);
     Descent::new(&arrangement, value).all(&mut arrangement);
     let seats = arrangement.into_seats();
-    Found { name, value: problem.value(&seats), seats }
+    FoundMapping { name, value: problem.value(&seats), seats }
 }
 
 /// Improves a mapping by annealing, then by iterated local search.
 fn further(
-    problem: &Problem<'_>,
-    slots: &Slots<'_>,
-    start: &Found,
+    problem: &MappingProblem<'_>,
+    slots: &PlacedSlots<'_>,
+    start: &FoundMapping,
     budget: Budget,
     draw: &mut ChaCha8Rng,
-) -> Found {
+) -> FoundMapping {
     let mut seats = improved(problem, start, budget, draw);
     swap_groups(problem, slots, &mut seats);
     let name = format!("{}, annealed", start.name);
-    Found { name, value: problem.value(&seats), seats }
+    FoundMapping { name, value: problem.value(&seats), seats }
 }
 
 /// Runs annealing and iterated local search from a start.
 pub(super) fn improved(
-    problem: &Problem<'_>,
-    start: &Found,
+    problem: &MappingProblem<'_>,
+    start: &FoundMapping,
     budget: Budget,
     draw: &mut ChaCha8Rng,
 ) -> Vec<u32> {
     let ranks = problem.ranks() as u64;
-    let mut arrangement = Arrangement::new(problem, start.seats.clone());
+    let mut arrangement = RankArrangement::new(problem, start.seats.clone());
     let unit = mean_loss(&arrangement, draw);
     let temperatures = (HOTTEST * unit, COLDEST * unit);
     anneal(&mut arrangement, temperatures, budget.trials * ranks, draw);

@@ -63,7 +63,7 @@ impl<'a> Distances<'a> {
 }
 
 /// A problem with one rank per seat. The seats of a place are one range, and equivalent.
-pub(super) struct Problem<'a> {
+pub(super) struct MappingProblem<'a> {
     pub(super) graph: Graph,
     pub(super) distances: Distances<'a>,
     /// The first seat of every place; then the number of seats.
@@ -73,9 +73,9 @@ pub(super) struct Problem<'a> {
     place_of_seat: Vec<u32>,
 }
 
-impl<'a> Problem<'a> {
+impl<'a> MappingProblem<'a> {
     /// Returns the problem of `graph`, which must have one vertex per seat.
-    pub(super) fn new(graph: Graph, distances: Distances<'a>, seats: &[u32]) -> Problem<'a> {
+    pub(super) fn new(graph: Graph, distances: Distances<'a>, seats: &[u32]) -> MappingProblem<'a> {
         let mut first_seat = vec![0];
         let mut place_of_seat = Vec::new();
         for (place, &count) in seats.iter().enumerate() {
@@ -83,7 +83,7 @@ impl<'a> Problem<'a> {
             first_seat.push(place_of_seat.len() as u32);
         }
         debug_assert_eq!(place_of_seat.len(), graph.vertices());
-        Problem { graph, distances, first_seat, kind: vec![0; seats.len()], place_of_seat }
+        MappingProblem { graph, distances, first_seat, kind: vec![0; seats.len()], place_of_seat }
     }
 
     pub(super) fn ranks(&self) -> usize {

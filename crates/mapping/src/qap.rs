@@ -5,12 +5,12 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use topolane_fabric::InputError;
 
-use super::Search;
-use super::arrangement::Arrangement;
+use super::MappingSettings;
+use super::arrangement::RankArrangement;
 use super::descent::Descent;
 use super::graph::Graph;
-use super::portfolio::{Found, improved, in_parallel};
-use super::problem::{Distances, Problem};
+use super::portfolio::{FoundMapping, improved, in_parallel};
+use super::problem::{Distances, MappingProblem};
 
 /// A solution: a place for every item, and its value.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,7 +30,7 @@ pub fn assign(
     n: usize,
     flow: &[f64],
     distance: &[f64],
-    search: Search,
+    search: MappingSettings,
 ) -> Result<Assignment, InputError> {
     for (what, matrix) in [("flow", flow), ("distance", distance)] {
         if matrix.len() != n * n {
@@ -46,7 +46,7 @@ pub fn assign(
     }
     let pairs = all().map(|(a, b)| (a as u32, b as u32, flow[a * n + b]));
     let rule = |a: u32, b: u32| if a == b { 0.0 } else { distance[a as usize * n + b as usize] };
-    let problem = Problem::new(Graph::of(n, pairs), Distances::new(n, rule), &vec![1; n]);
+    let problem = MappingProblem::new(Graph::of(n, pairs), Distances::new(n, rule), &vec![1; n]);
     let budget = search.effort.budget();
     let starts: Vec<u64> = (0..4 * budget.seeds).collect();
     let found = in_parallel(search.threads, &starts, |&start| {
@@ -54,9 +54,9 @@ pub fn assign(
         draw.set_stream(start);
         let mut seats: Vec<u32> = (0..n as u32).collect();
         seats.shuffle(&mut draw);
-        let start = Found { name: String::new(), value: problem.value(&seats), seats };
+        let start = FoundMapping { name: String::new(), value: problem.value(&seats), seats };
         let mut arrangement =
-            Arrangement::new(&problem, improved(&problem, &start, budget, &mut draw));
+            RankArrangement::new(&problem, improved(&problem, &start, budget, &mut draw));
         Descent::new(&arrangement, start.value).all(&mut arrangement);
         arrangement.into_seats()
     });

@@ -6,8 +6,8 @@ use topolane_fabric::{Fabric, NodeIndex};
 use topolane_traffic::Traffic;
 
 use super::Links;
-use super::portfolio::Found;
-use super::slots::Slots;
+use super::portfolio::FoundMapping;
+use super::slots::PlacedSlots;
 
 /// Bytes that cross a given number of links, before and after the mapping.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,10 +44,10 @@ impl Mapping {
         nodes: &[NodeIndex],
         traffic: &Traffic,
         links: Links,
-        slots: &Slots<'_>,
-        found: Vec<Found>,
+        slots: &PlacedSlots<'_>,
+        found: Vec<FoundMapping>,
     ) -> Mapping {
-        let costs = Costs { fabric, nodes, traffic, links };
+        let costs = MappingCosts { fabric, nodes, traffic, links };
         let identity: Vec<u32> = (0..traffic.ranks()).collect();
         let rank_order = costs.of(&identity);
         let mut best = (rank_order, identity, "rank order, unchanged".to_owned());
@@ -80,14 +80,14 @@ fn is_injective(slots: &[u32], count: usize) -> bool {
 }
 
 /// Computes the cost of mappings from the traffic and the fabric alone.
-struct Costs<'a> {
+struct MappingCosts<'a> {
     fabric: &'a Fabric,
     nodes: &'a [NodeIndex],
     traffic: &'a Traffic,
     links: Links,
 }
 
-impl Costs<'_> {
+impl MappingCosts<'_> {
     /// The hop-bytes, and the bytes between nodes to decide between equals.
     fn of(&self, slots: &[u32]) -> (f64, f64) {
         let mut cost = (0.0, 0.0);

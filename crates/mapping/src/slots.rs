@@ -13,7 +13,7 @@ const SAME_LEAF: f64 = 1.0 / (1 << 20) as f64;
 
 /// Slots in fabric order, grouped into places whose slots are equivalent for the network: leaves if every slot has a
 /// node of its own, otherwise nodes.
-pub(super) struct Slots<'a> {
+pub(super) struct PlacedSlots<'a> {
     fabric: &'a Fabric,
     links: Links,
     /// 0 if places are nodes, 1 if they are leaves.
@@ -26,13 +26,13 @@ pub(super) struct Slots<'a> {
     slot: Vec<u32>,
 }
 
-impl<'a> Slots<'a> {
+impl<'a> PlacedSlots<'a> {
     /// Returns the slots of a job; slot i is on `nodes[i]`.
     pub(super) fn new(
         fabric: &'a Fabric,
         nodes: &[NodeIndex],
         links: Links,
-    ) -> Result<Slots<'a>, InputError> {
+    ) -> Result<PlacedSlots<'a>, InputError> {
         let mut slot: Vec<u32> = (0..nodes.len() as u32).collect();
         slot.sort_by_key(|&slot| nodes[slot as usize]);
         let node_of = |slot: &u32| nodes[*slot as usize];
@@ -50,7 +50,7 @@ impl<'a> Slots<'a> {
                 fabric.node_name(there)
             )));
         }
-        Ok(Slots { fabric, links, level, node, seats, slot })
+        Ok(PlacedSlots { fabric, links, level, node, seats, slot })
     }
 
     pub(super) fn places(&self) -> usize {

@@ -4,36 +4,36 @@ use std::ops::Range;
 
 use super::graph::Graph;
 use super::partition::{Care, partition};
-use super::slots::Slots;
+use super::slots::PlacedSlots;
 
 /// How the ranks of a group are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Cut {
+pub(super) enum DivisionMethod {
     /// Into two halves of its subgroups, repeatedly (Pellegrini 1994).
     Bipartition,
     /// Into all its subgroups at once (Chan et al. 2012).
     Multisection,
 }
 
-impl Cut {
+impl DivisionMethod {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Cut::Bipartition => "bipartition",
-            Cut::Multisection => "multisection",
+            DivisionMethod::Bipartition => "bipartition",
+            DivisionMethod::Multisection => "multisection",
         }
     }
 }
 
 /// Divides ranks over the groups of the slots, from the top down.
-pub(super) struct Division<'a> {
+pub(super) struct RankDivision<'a> {
     pub(super) graph: &'a Graph,
-    pub(super) slots: &'a Slots<'a>,
-    pub(super) cut: Cut,
+    pub(super) slots: &'a PlacedSlots<'a>,
+    pub(super) cut: DivisionMethod,
     pub(super) care: Care,
     pub(super) seed: u64,
 }
 
-impl Division<'_> {
+impl RankDivision<'_> {
     /// The seat of every rank.
     pub(super) fn seats(&self) -> Vec<u32> {
         let ranks: Vec<u32> = (0..self.graph.vertices() as u32).collect();
@@ -53,8 +53,8 @@ impl Division<'_> {
             return;
         };
         let parts = match self.cut {
-            Cut::Multisection => groups,
-            Cut::Bipartition => self.halves(&groups),
+            DivisionMethod::Multisection => groups,
+            DivisionMethod::Bipartition => self.halves(&groups),
         };
         let sizes: Vec<u32> = parts.iter().map(|part| self.seats_in(part)).collect();
         // The seed of each partition depends on its position in the tree.

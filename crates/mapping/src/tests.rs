@@ -4,12 +4,12 @@ use proptest::prelude::*;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::arrangement::Arrangement;
+use super::arrangement::RankArrangement;
 use super::descent::Descent;
 use super::graph::Graph;
 use super::partition::{Care, partition};
 use super::perturbation::{anneal, iterate};
-use super::problem::{Distances, Problem};
+use super::problem::{Distances, MappingProblem};
 
 /// A test problem: pairs of ranks with weights, seats per place, and a distance for every pair of places.
 #[derive(Debug, Clone)]
@@ -20,7 +20,7 @@ struct Case {
 }
 
 impl Case {
-    fn problem(&self, table: bool) -> Problem<'_> {
+    fn problem(&self, table: bool) -> MappingProblem<'_> {
         let ranks = self.seats.iter().sum::<u32>();
         let pairs = self.pairs.iter().map(|&(a, b, w)| (a % ranks, b % ranks, w));
         let rule = |a: u32, b: u32| match (a.min(b), a.max(b)) {
@@ -31,7 +31,7 @@ impl Case {
         if !table {
             distances.without_table();
         }
-        Problem::new(Graph::of(ranks as usize, pairs), distances, &self.seats)
+        MappingProblem::new(Graph::of(ranks as usize, pairs), distances, &self.seats)
     }
 }
 
@@ -58,7 +58,7 @@ proptest! {
     ) {
         let problem = case.problem(table);
         let ranks = problem.ranks() as u32;
-        let mut arrangement = Arrangement::new(&problem, (0..ranks).collect());
+        let mut arrangement = RankArrangement::new(&problem, (0..ranks).collect());
         prop_assert_eq!(arrangement.is_tabled(), table);
         for (a, b) in swaps {
             let (a, b) = (a % ranks, b % ranks);
@@ -75,7 +75,7 @@ proptest! {
     fn what_a_search_gains_is_what_the_value_falls_by(case in case(), seed in any::<u64>()) {
         let problem = case.problem(true);
         let ranks = problem.ranks() as u32;
-        let mut arrangement = Arrangement::new(&problem, (0..ranks).collect());
+        let mut arrangement = RankArrangement::new(&problem, (0..ranks).collect());
         let mut draw = ChaCha8Rng::seed_from_u64(seed);
         let before = problem.value(arrangement.seats());
         let mut gained = anneal(&mut arrangement, (5.0, 0.5), 400, &mut draw);
@@ -94,7 +94,7 @@ proptest! {
     fn a_descent_ends_where_no_exchange_gains(case in case()) {
         let problem = case.problem(true);
         let ranks = problem.ranks() as u32;
-        let mut arrangement = Arrangement::new(&problem, (0..ranks).collect());
+        let mut arrangement = RankArrangement::new(&problem, (0..ranks).collect());
         Descent::new(&arrangement, 1.0).all(&mut arrangement);
         for a in 0..ranks {
             for b in 0..a {

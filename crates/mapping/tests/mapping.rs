@@ -8,7 +8,7 @@ use common::{machine, one_site, tree};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use topolane_fabric::{Fabric, NodeIndex};
-use topolane_mapping::{EFFORTS, Effort, Links, Search, assign, map};
+use topolane_mapping::{EFFORTS, Effort, Links, MappingSettings, assign, map};
 use topolane_traffic::{Traffic, TrafficEntry};
 
 /// Traffic of this many ranks, made of the drawn pairs.
@@ -73,7 +73,7 @@ proptest! {
             .flat_map(|node| std::iter::repeat_n(node, per_node as usize)).collect();
         let ranks = nodes.len() - idle_slots.index(nodes.len());
         let traffic = traffic(ranks as u32, &pairs);
-        let search = Search { effort: EFFORTS[effort].1, seed, threads: 1, links };
+        let search = MappingSettings { effort: EFFORTS[effort].1, seed, threads: 1, links };
         let mapping = map(&fabric, &nodes, &traffic, search).unwrap();
         prop_assert_eq!(mapping.slots.len(), ranks);
         let mut slots = mapping.slots.clone();
@@ -102,7 +102,7 @@ proptest! {
         let nodes: Vec<NodeIndex> = (0..fabric.nodes()).collect();
         let traffic = traffic(nodes.len() as u32, &pairs);
         let with = |threads| {
-            let search = Search { effort: Effort::Eco, seed, threads, ..Search::default() };
+            let search = MappingSettings { effort: Effort::Eco, seed, threads, ..MappingSettings::default() };
             map(&fabric, &nodes, &traffic, search).unwrap()
         };
         let one = with(1);
@@ -122,7 +122,7 @@ proptest! {
         permute(&mut order, 0, &mut |order| {
             least = least.min(hop_bytes(&fabric, links, &traffic, |rank| order[rank as usize]));
         });
-        let search = Search { effort: Effort::Strong, links, ..Search::default() };
+        let search = MappingSettings { effort: Effort::Strong, links, ..MappingSettings::default() };
         let mapping = map(&fabric, &nodes, &traffic, search).unwrap();
         prop_assert!(close(mapping.hop_bytes, least), "{} but {least}", mapping.hop_bytes);
     }
@@ -148,8 +148,13 @@ fn pairs_come_together() {
     let pair = |rank: u32| TrafficEntry { from: rank, to: rank + 32, bytes: 1.0, messages: 1.0 };
     let traffic = Traffic::new(64, (0..32).map(pair)).unwrap();
     for &(name, effort) in EFFORTS {
-        let mapping =
-            map(&fabric, &nodes, &traffic, Search { effort, ..Search::default() }).unwrap();
+        let mapping = map(
+            &fabric,
+            &nodes,
+            &traffic,
+            MappingSettings { effort, ..MappingSettings::default() },
+        )
+        .unwrap();
         assert_eq!((mapping.rank_order, mapping.hop_bytes), (128.0, 0.0), "{name}");
     }
 }
@@ -161,7 +166,7 @@ fn of_equals_the_one_inside_nodes() {
     let nodes: Vec<NodeIndex> = (0..4).flat_map(|node| [node, node]).collect();
     let pair = |rank: u32| TrafficEntry { from: rank, to: rank + 4, bytes: 1.0, messages: 1.0 };
     let traffic = Traffic::new(8, (0..4).map(pair)).unwrap();
-    let mapping = map(&fabric, &nodes, &traffic, Search::default()).unwrap();
+    let mapping = map(&fabric, &nodes, &traffic, MappingSettings::default()).unwrap();
     assert_eq!(mapping.hop_bytes, 0.0);
     let inside: Vec<_> = mapping.crossed.iter().filter(|row| row.hops.is_none()).collect();
     assert_eq!((inside[0].rank_order, inside[0].mapped), (0.0, 4.0));
@@ -175,7 +180,7 @@ fn extreme_bytes_are_mapped() {
     for bytes in [1e30, 1e-30] {
         let pair = |rank: u32| TrafficEntry { from: rank, to: rank + 4, bytes, messages: 1.0 };
         let traffic = Traffic::new(8, (0..4).map(pair)).unwrap();
-        let mapping = map(&fabric, &nodes, &traffic, Search::default()).unwrap();
+        let mapping = map(&fabric, &nodes, &traffic, MappingSettings::default()).unwrap();
         assert_eq!(mapping.hop_bytes, 0.0, "{bytes}");
     }
 }
@@ -184,8 +189,9 @@ fn extreme_bytes_are_mapped() {
 fn what_cannot_be_mapped_is_refused() {
     let fabric = tree(&[2, 2]);
     let traffic = Traffic::new(3, []).unwrap();
-    let says =
-        |nodes: &[NodeIndex]| map(&fabric, nodes, &traffic, Search::default()).unwrap_err().message;
+    let says = |nodes: &[NodeIndex]| {
+        map(&fabric, nodes, &traffic, MappingSettings::default()).unwrap_err().message
+    };
     assert_eq!(says(&[0, 1]), "the traffic is that of 3 ranks, but there are 2 slots");
     assert_eq!(says(&[0, 1, 4]), "node 4 is not on the machine");
 }
@@ -215,7 +221,7 @@ fn nug12_is_solved() {
         .flat_map(|a| (0..12).map(move |b| (at(a), at(b))))
         .map(|(a, b)| f64::from((a.0 - b.0).abs() + (a.1 - b.1).abs()))
         .collect();
-    let search = Search { effort: Effort::Strong, ..Search::default() };
+    let search = MappingSettings { effort: Effort::Strong, ..MappingSettings::default() };
     let found = assign(12, &flow, &distance, search).unwrap();
     let mut value = 0.0;
     for a in 0..12 {

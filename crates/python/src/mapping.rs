@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use topolane_mapping::{self as mapping, EFFORTS, Links, Search};
+use topolane_mapping::{self as mapping, EFFORTS, Links, MappingSettings};
 
 use crate::answering::answering;
 use crate::error::{bad_input, input_error};
@@ -34,13 +34,13 @@ pub fn efforts() -> Vec<&'static str> {
     EFFORTS.iter().map(|&(name, _)| name).collect()
 }
 
-fn search(effort: &str, seed: u64, threads: usize, node_links: bool) -> PyResult<Search> {
+fn search(effort: &str, seed: u64, threads: usize, node_links: bool) -> PyResult<MappingSettings> {
     let known = EFFORTS.iter().find(|&&(name, _)| name == effort);
     let &(_, effort) = known.ok_or_else(|| {
         bad_input(format!("unknown effort {effort:?}; there are {}", efforts().join(", ")))
     })?;
     let links = if node_links { Links::All } else { Links::BetweenSwitches };
-    Ok(Search { effort, seed, threads, links })
+    Ok(MappingSettings { effort, seed, threads, links })
 }
 
 /// Maps ranks to slots for the fewest hop-bytes. Slot i is on node `nodes[i]`.
