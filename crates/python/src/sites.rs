@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use topolane_placement::{Amounts, Occupancy, Placement, Share};
-use topolane_sites::{self as engine, Pair, Path, SITE_POLICIES, Terms, Wan};
+use topolane_sites::{self as engine, Pair, Path, SITE_POLICIES, Terms, WanRoutes};
 
 use crate::answering::answering;
 use crate::error::bad_input;
@@ -237,10 +237,10 @@ pub fn choose_sites(
     for node in down {
         occupancy.set_in_service(node, false);
     }
-    let wan = Wan::new(fabric, window);
+    let wan = WanRoutes::new(fabric, window);
     let chosen =
         answering(py, move || engine::choose_sites(policy, &programs, &occupancy, &wan, &terms))?;
-    let choice = |moved: engine::Moved| {
+    let choice = |moved: engine::MovedProgram| {
         let judged = moved.judgement;
         SiteChoice {
             nodes: moved.nodes,

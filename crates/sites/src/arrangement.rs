@@ -6,7 +6,7 @@ use topolane_fabric::resources::CORES;
 use topolane_fabric::{Fabric, NodeIndex, NodeKind};
 
 use super::Program;
-use super::wan::Wan;
+use super::wan::WanRoutes;
 use topolane_placement::Occupancy;
 
 /// The numbers of guests on nodes.
@@ -17,7 +17,7 @@ pub type Seats = Vec<(NodeIndex, u32)>;
 #[derive(Debug, Clone)]
 pub struct Arrangement<'a> {
     programs: &'a [Program],
-    wan: &'a Wan,
+    wan: &'a WanRoutes,
     fabric: &'a Fabric,
     occupancy: &'a Occupancy,
     /// The free amount of every resource on every node; negative on an overbooked host.
@@ -33,7 +33,11 @@ pub struct Arrangement<'a> {
 
 impl<'a> Arrangement<'a> {
     /// Returns the programs where they run now. `occupancy` has all other guests.
-    pub fn new(programs: &'a [Program], occupancy: &'a Occupancy, wan: &'a Wan) -> Arrangement<'a> {
+    pub fn new(
+        programs: &'a [Program],
+        occupancy: &'a Occupancy,
+        wan: &'a WanRoutes,
+    ) -> Arrangement<'a> {
         let fabric: &Fabric = occupancy.fabric();
         let nodes = 0..fabric.nodes();
         let now: Vec<Seats> = programs.iter().map(|program| seats(&program.nodes)).collect();
@@ -64,7 +68,7 @@ impl<'a> Arrangement<'a> {
     }
 
     /// The routes between sites.
-    pub fn wan(&self) -> &'a Wan {
+    pub fn wan(&self) -> &'a WanRoutes {
         self.wan
     }
 

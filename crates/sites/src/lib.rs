@@ -20,10 +20,10 @@ mod worth;
 pub use arrangement::{Arrangement, Seats};
 pub use core_speed::smooth;
 pub use policies::{InterSiteTraffic, MakeRoom, Paper, PredictedTime, Processors, Stay};
-pub use policy::{Moved, SitePolicy, choose_sites};
+pub use policy::{MovedProgram, SitePolicy, choose_sites};
 pub use predict::{Cut, Pair, Path};
 pub use registry::{SITE_POLICIES, SitePolicyInfo, site_policy};
-pub use wan::Wan;
+pub use wan::WanRoutes;
 pub use worth::{Judgement, Terms, Worth};
 
 use topolane_fabric::NodeIndex;

@@ -5,7 +5,7 @@ use topolane_fabric::NodeIndex;
 use super::Program;
 use super::arrangement::Arrangement;
 use super::standing::predicted_now;
-use super::wan::Wan;
+use super::wan::WanRoutes;
 use super::worth::{Judgement, Terms, Worth};
 use topolane_placement::Occupancy;
 
@@ -21,7 +21,7 @@ pub trait SitePolicy: Send + Sync {
 
 /// Where a program should run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Moved {
+pub struct MovedProgram {
     /// A node for every guest, in their order; empty for a new program that does not fit now.
     pub nodes: Vec<NodeIndex>,
     /// The gains and costs of the choice.
@@ -34,9 +34,9 @@ pub fn choose_sites(
     policy: &dyn SitePolicy,
     programs: &[Program],
     occupancy: &Occupancy,
-    wan: &Wan,
+    wan: &WanRoutes,
     terms: &Terms,
-) -> Vec<Moved> {
+) -> Vec<MovedProgram> {
     let measured = Arrangement::new(programs, occupancy, wan);
     let each = programs.iter().zip(predicted_now(&measured)).enumerate();
     let undisturbed: Vec<Program> = each
@@ -48,6 +48,6 @@ pub fn choose_sites(
     let worth = Worth::new(&arrangement, terms);
     policy.choose(&mut arrangement, &worth);
     let each = worth.judge(&arrangement).into_iter().enumerate();
-    each.map(|(program, judgement)| Moved { nodes: arrangement.nodes(program), judgement })
+    each.map(|(program, judgement)| MovedProgram { nodes: arrangement.nodes(program), judgement })
         .collect()
 }

@@ -3,7 +3,7 @@
 use super::Program;
 use super::arrangement::{Arrangement, Seats};
 use super::predict::{Cut, Path};
-use super::wan::Wan;
+use super::wan::WanRoutes;
 
 /// How a program uses the WAN, and the speed of its processors, on given seats.
 #[derive(Debug, Clone, Default)]
@@ -28,12 +28,12 @@ impl Standing {
     }
 
     /// How much longer a second of its run takes because of the WAN and the processors, in seconds.
-    pub fn loss(&self, load: &[f64], wan: &Wan) -> f64 {
+    pub fn loss(&self, load: &[f64], wan: &WanRoutes) -> f64 {
         self.slower + self.loss_to_wan(load, wan)
     }
 
     /// The part of [`Standing::loss`] due to the WAN.
-    pub fn loss_to_wan(&self, load: &[f64], wan: &Wan) -> f64 {
+    pub fn loss_to_wan(&self, load: &[f64], wan: &WanRoutes) -> f64 {
         let predicted = predicted(self, load, wan);
         if predicted.is_finite() { self.correction * predicted } else { predicted }
     }
@@ -119,7 +119,7 @@ pub fn add(load: &mut [f64], standing: &Standing, sign: f64) {
 }
 
 /// The predicted share of a second lost to the WAN, not corrected.
-fn predicted(standing: &Standing, load: &[f64], wan: &Wan) -> f64 {
+fn predicted(standing: &Standing, load: &[f64], wan: &WanRoutes) -> f64 {
     if standing.latency <= 0.0 && standing.flows.is_empty() {
         return 0.0;
     }
@@ -170,12 +170,12 @@ impl Ledger {
     }
 
     /// The loss of every program.
-    pub fn losses(&self, wan: &Wan) -> Vec<f64> {
+    pub fn losses(&self, wan: &WanRoutes) -> Vec<f64> {
         self.standings.iter().map(|standing| standing.loss(&self.load, wan)).collect()
     }
 
     /// The loss of every program to the WAN.
-    pub fn losses_to_wan(&self, wan: &Wan) -> Vec<f64> {
+    pub fn losses_to_wan(&self, wan: &WanRoutes) -> Vec<f64> {
         self.standings.iter().map(|standing| standing.loss_to_wan(&self.load, wan)).collect()
     }
 }

@@ -4,7 +4,7 @@ use topolane_fabric::Fabric;
 
 /// The route of least latency between every two sites, link by link.
 #[derive(Debug, Clone)]
-pub struct Wan {
+pub struct WanRoutes {
     sites: usize,
     bandwidth: Vec<f64>,
     /// One-way latency in seconds; infinite if there is no route.
@@ -15,11 +15,11 @@ pub struct Wan {
     window: Option<f64>,
 }
 
-impl Wan {
+impl WanRoutes {
     /// Returns the routes of a fabric. `window`, in bytes, limits every connection, as in TCP.
-    pub fn new(fabric: &Fabric, window: Option<f64>) -> Wan {
+    pub fn new(fabric: &Fabric, window: Option<f64>) -> WanRoutes {
         let sites = fabric.sites() as usize;
-        let mut wan = Wan {
+        let mut wan = WanRoutes {
             sites,
             bandwidth: Vec::new(),
             latency: vec![f64::INFINITY; sites * sites],

@@ -7,7 +7,9 @@ use proptest::prelude::*;
 use topolane_fabric::Fabric;
 use topolane_fabric::read::machine_toml;
 use topolane_placement::{Amounts, Occupancy};
-use topolane_sites::{Cut, Moved, Pair, Program, Terms, Wan, choose_sites, site_policy};
+use topolane_sites::{
+    Cut, MovedProgram, Pair, Program, Terms, WanRoutes, choose_sites, site_policy,
+};
 
 const LATENCY: f64 = 0.005;
 const BANDWIDTH: f64 = 1e8;
@@ -46,9 +48,9 @@ fn program(nodes: &[u32], turns: f64, compute: f64) -> Program {
     }
 }
 
-fn choose(policy: &str, fabric: &Arc<Fabric>, programs: &[Program]) -> Vec<Moved> {
+fn choose(policy: &str, fabric: &Arc<Fabric>, programs: &[Program]) -> Vec<MovedProgram> {
     let occupancy = Occupancy::new(Arc::clone(fabric));
-    let wan = Wan::new(fabric, None);
+    let wan = WanRoutes::new(fabric, None);
     choose_sites(site_policy(policy).unwrap(), programs, &occupancy, &wan, &Terms::default())
 }
 
@@ -182,7 +184,7 @@ fn states() -> impl Strategy<Value = Vec<Program>> {
 }
 
 /// The guest-seconds that a choice saves, less what its moves must bring.
-fn worth(programs: &[Program], chosen: &[Moved], fastest: f64) -> f64 {
+fn worth(programs: &[Program], chosen: &[MovedProgram], fastest: f64) -> f64 {
     let terms = Terms::default();
     let each = programs.iter().zip(chosen).map(|(program, moved)| {
         let judged = moved.judgement;

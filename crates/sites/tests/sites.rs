@@ -8,7 +8,8 @@ use topolane_fabric::Fabric;
 use topolane_fabric::read::machine_toml;
 use topolane_placement::{Amounts, Occupancy};
 use topolane_sites::{
-    Cut, Moved, Pair, Path, Program, SITE_POLICIES, Terms, Wan, choose_sites, site_policy,
+    Cut, MovedProgram, Pair, Path, Program, SITE_POLICIES, Terms, WanRoutes, choose_sites,
+    site_policy,
 };
 
 const LATENCY: f64 = 0.005;
@@ -52,14 +53,14 @@ fn program(guests: u32, nodes: &[u32], turns: f64, bytes: f64) -> Program {
     }
 }
 
-fn choose(policy: &str, fabric: &Arc<Fabric>, programs: &[Program]) -> Vec<Moved> {
+fn choose(policy: &str, fabric: &Arc<Fabric>, programs: &[Program]) -> Vec<MovedProgram> {
     let occupancy = Occupancy::new(Arc::clone(fabric));
-    let wan = Wan::new(fabric, None);
+    let wan = WanRoutes::new(fabric, None);
     let policy = site_policy(policy).unwrap();
     choose_sites(policy, programs, &occupancy, &wan, &Terms::default())
 }
 
-fn sites(fabric: &Fabric, moved: &Moved) -> Vec<u32> {
+fn sites(fabric: &Fabric, moved: &MovedProgram) -> Vec<u32> {
     moved.nodes.iter().map(|&node| fabric.group(fabric.depth(), node)).collect()
 }
 

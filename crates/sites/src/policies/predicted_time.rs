@@ -34,7 +34,7 @@ impl SitePolicy for PredictedTime {
         };
         let starts: Vec<Arrangement<'_>> =
             others.iter().map(|rule| started(*rule, arrangement, worth)).collect();
-        let mut search = Search { worth, left: MOST_PRICED };
+        let mut search = SiteSearch { worth, left: MOST_PRICED };
         search.arrivals(arrangement);
         let mut price = search.descend(arrangement);
         let placed = |arrangement: &Arrangement<'_>| {
@@ -73,7 +73,7 @@ fn speeds_matter(arrangement: &Arrangement<'_>) -> bool {
     fastest > slowest * FASTER && arrangement.programs().iter().any(|one| one.compute > 0.0)
 }
 
-struct Search<'a> {
+struct SiteSearch<'a> {
     worth: &'a Worth<'a>,
     left: usize,
 }
@@ -81,7 +81,7 @@ struct Search<'a> {
 /// Programs and their new seats.
 type Step = Vec<(usize, Seats)>;
 
-impl Search<'_> {
+impl SiteSearch<'_> {
     /// Places new programs one after another, each where it costs least.
     fn arrivals(&mut self, arrangement: &mut Arrangement<'_>) {
         for program in 0..arrangement.programs().len() {
