@@ -56,11 +56,11 @@ pub struct Stream {
     private_data: *mut c_void,
 }
 
-// SAFETY: `private_data` points to a `Source`, which has no other owner. A `Source` is `Send`, because a `Table` is
-// `Send` and `Sync`.
+// SAFETY: `private_data` points to a `StreamSource`, which has no other owner. A `StreamSource` is `Send`, because a
+// `Table` is `Send` and `Sync`.
 unsafe impl Send for Stream {}
 
-struct Source {
+struct StreamSource {
     table: Arc<Table>,
     is_read: bool,
 }
@@ -68,7 +68,7 @@ struct Source {
 impl Stream {
     /// Returns the stream of a table.
     pub fn of(table: Arc<Table>) -> Self {
-        let source = Box::new(Source { table, is_read: false });
+        let source = Box::new(StreamSource { table, is_read: false });
         Stream {
             get_schema: Some(get_schema),
             get_next: Some(get_next),
@@ -93,7 +93,7 @@ unsafe extern "C" fn release_stream(stream: *mut Stream) {
     // SAFETY: the interface demands a stream that was not released. `of` made its source with `Box::into_raw`; it is
     // dropped once, because `release` is taken away here.
     unsafe {
-        drop(Box::from_raw((*stream).private_data.cast::<Source>()));
+        drop(Box::from_raw((*stream).private_data.cast::<StreamSource>()));
         (*stream).private_data = ptr::null_mut();
         (*stream).release = None;
     }
@@ -103,7 +103,7 @@ unsafe extern "C" fn get_schema(stream: *mut Stream, out: *mut Schema) -> c_int 
     // SAFETY: the interface demands a stream that was not released, so its source lives, calls that do not overlap,
     // and room for a schema, whose old bytes `write` does not read.
     unsafe {
-        let source = (*stream).private_data.cast::<Source>();
+        let source = (*stream).private_data.cast::<StreamSource>();
         ptr::write(out, Schema::of_table(&(*source).table));
     }
     0
@@ -112,7 +112,7 @@ unsafe extern "C" fn get_schema(stream: *mut Stream, out: *mut Schema) -> c_int 
 unsafe extern "C" fn get_next(stream: *mut Stream, out: *mut Array) -> c_int {
     // SAFETY: as in `get_schema`, with room for an array. An array without `release` ends the stream.
     unsafe {
-        let source = (*stream).private_data.cast::<Source>();
+        let source = (*stream).private_data.cast::<StreamSource>();
         let next = if (*source).is_read {
             Array::none()
         } else {
@@ -130,7 +130,7 @@ unsafe extern "C" fn get_last_error(_: *mut Stream) -> *const c_char {
 
 /// The data that a schema points to. It is on the heap, so moving the `Box` moves neither the name nor the list of
 /// children.
-struct Names {
+struct SchemaNames {
     name: CString,
     children: Vec<*mut Schema>,
 }
@@ -153,7 +153,7 @@ impl Schema {
 
     fn new(format: *const c_char, name: &str, flags: i64, children: Vec<*mut Schema>) -> Self {
         let name = CString::new(name).unwrap_or_default();
-        let mut names = Box::new(Names { name, children });
+        let mut names = Box::new(SchemaNames { name, children });
         Schema {
             format,
             name: names.name.as_ptr(),
@@ -169,11 +169,11 @@ impl Schema {
 }
 
 unsafe extern "C" fn release_schema(schema: *mut Schema) {
-    // SAFETY: the interface demands a schema that was not released. `new` made its `Names`, and `of_table` its children,
-    // with `Box::into_raw`; they are dropped once, because `release` is taken away here. A child that the consumer has
-    // taken over has no `release` any more; its struct is freed here, what it points to by the consumer.
+    // SAFETY: the interface demands a schema that was not released. `new` made its `SchemaNames`, and `of_table` its
+    // children, with `Box::into_raw`; they are dropped once, because `release` is taken away here. A child that the
+    // consumer has taken over has no `release` any more; its struct is freed here, what it points to by the consumer.
     unsafe {
-        let names = Box::from_raw((*schema).private_data.cast::<Names>());
+        let names = Box::from_raw((*schema).private_data.cast::<SchemaNames>());
         for &child in &names.children {
             if let Some(release) = (*child).release {
                 release(child);

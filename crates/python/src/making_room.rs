@@ -43,7 +43,7 @@ pub struct NoRoom {
 
 /// The plan, or why there is none.
 #[derive(IntoPyObject)]
-pub enum Planned {
+pub enum RoomAnswer {
     Plan(RoomPlan),
     Nothing(NoRoom),
 }
@@ -83,7 +83,7 @@ pub fn make_room(
     isolated: Option<BTreeSet<u64>>,
     id: u64,
     seed: u64,
-) -> PyResult<Planned> {
+) -> PyResult<RoomAnswer> {
     if nodes == 0 {
         return Err(bad_input("a request asks for at least 1 node, not 0"));
     }
@@ -155,7 +155,7 @@ pub fn make_room(
     Ok(match found {
         Ok(plan) => {
             let decision = |(id, placement)| Py::new(py, Decision::placed(&fabric, id, placement));
-            Planned::Plan(RoomPlan {
+            RoomAnswer::Plan(RoomPlan {
                 requeued: plan.requeued,
                 moved: plan.moved.into_iter().map(decision).collect::<PyResult<_>>()?,
                 cost: plan.cost,
@@ -164,7 +164,7 @@ pub fn make_room(
                 questions: plan.questions,
             })
         }
-        Err(reason) => Planned::Nothing(NoRoom {
+        Err(reason) => RoomAnswer::Nothing(NoRoom {
             impossible: reason == Nothing::Impossible,
             reason: reason.to_string(),
         }),

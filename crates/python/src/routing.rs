@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use topolane_fabric::{Direction, Fabric, InputError, ROUTINGS, Routing as Rule, routing};
-use topolane_traffic::{Flows, Traffic as Matrix};
+use topolane_fabric::{Direction, Fabric, InputError, ROUTINGS, routing};
+use topolane_traffic::Flows;
 
 use crate::error::bad_input;
 use crate::table::Table;
@@ -25,7 +25,7 @@ fn unknown(name: &str) -> PyErr {
 /// The routing between the nodes of a machine. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct Routing {
-    pub routing: Arc<dyn Rule>,
+    pub routing: Arc<dyn topolane_fabric::Routing>,
 }
 
 impl Routing {
@@ -51,7 +51,7 @@ impl Routing {
 }
 
 /// A running job: the node of every rank, and what the ranks send.
-pub type Sending = (Vec<u32>, Arc<Matrix>);
+pub type Sending = (Vec<u32>, Arc<topolane_traffic::Traffic>);
 
 /// Converts jobs from Python.
 pub fn sending(jobs: Vec<(Vec<u32>, Py<Traffic>)>) -> Vec<Sending> {
@@ -64,7 +64,10 @@ pub fn sending(jobs: Vec<(Vec<u32>, Py<Traffic>)>) -> Vec<Sending> {
 ///
 /// # Errors
 /// A node that does not exist, more ranks than nodes, or two nodes that communicate without a route between them.
-pub fn laid(routing: &dyn Rule, jobs: &[Sending]) -> Result<Vec<Arc<Flows>>, InputError> {
+pub fn laid(
+    routing: &dyn topolane_fabric::Routing,
+    jobs: &[Sending],
+) -> Result<Vec<Arc<Flows>>, InputError> {
     let fabric = routing.fabric();
     let lay = |(job, (nodes, traffic)): (usize, &Sending)| {
         for &node in nodes {

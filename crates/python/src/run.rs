@@ -30,12 +30,12 @@ type UseRow = (Vec<u32>, Vec<Option<f64>>, Option<f64>);
 pub struct Outcome {
     workload: Py<Workload>,
     machine_nodes: u32,
-    run: Arc<Ran>,
+    run: Arc<EndedRun>,
 }
 
 /// A run that has ended.
 #[derive(Clone, Default)]
-struct Ran {
+struct EndedRun {
     options: RunOptions,
     outcome: topolane_simulator::Outcome,
     metrics: Metrics,
@@ -58,7 +58,7 @@ pub fn simulate(
     let (policy, raised) = policy_from(&settings.policy, settings.seed)?;
     let queue = settings.queue_on(&fabric)?;
     let options = settings.options(&fabric, out_of_service)?;
-    let run = Run { jobs, fabric, policy, queue, options };
+    let run = PreparedRun { jobs, fabric, policy, queue, options };
     let tell = |py: Python<'_>, share: f64| {
         py.check_signals()?;
         progress.as_ref().map_or(Ok(()), |call| call.call1(py, (share,)).map(drop))
@@ -86,7 +86,7 @@ pub fn simulate(
 }
 
 /// A run that is about to begin.
-struct Run {
+struct PreparedRun {
     jobs: Arc<topolane_simulator::workload::Workload>,
     fabric: Arc<Fabric>,
     policy: Arc<dyn Policy>,
@@ -107,13 +107,13 @@ impl From<InputError> for Halt {
     }
 }
 
-impl Run {
+impl PreparedRun {
     /// Does it. Calls `report` now and then with the share of the jobs that has ended; `report` may end the run.
     fn here<E: From<InputError>>(
         self,
         report: &mut dyn FnMut(f64) -> Result<(), E>,
-    ) -> Result<Ran, E> {
-        let Run { jobs, fabric, policy, queue, options } = self;
+    ) -> Result<EndedRun, E> {
+        let PreparedRun { jobs, fabric, policy, queue, options } = self;
         let mut last = Instant::now();
         let mut seldom = |share: f64| {
             if share < 1.0 && last.elapsed() < BETWEEN_LOOKS {
@@ -124,7 +124,7 @@ impl Run {
         };
         let outcome = run_events(&jobs, &fabric, &policy, queue, &options, &mut seldom)?;
         let metrics = Metrics::of(&jobs, &fabric, &outcome);
-        Ok(Ran { options, outcome, metrics })
+        Ok(EndedRun { options, outcome, metrics })
     }
 
     /// Does it on a thread of its own, while this one answers to signals: one pass of a queue may take minutes. What `tell` raises
@@ -133,7 +133,7 @@ impl Run {
         self,
         py: Python<'_>,
         tell: impl Fn(Python<'_>, f64) -> PyResult<()>,
-    ) -> PyResult<Ran> {
+    ) -> PyResult<EndedRun> {
         let made = reporting(
             py,
             |sender| self.here(&mut |share| sender.send(share).map_err(|_| Halt::Abandoned)),
@@ -173,9 +173,10 @@ impl Outcome {
     fn take_tables<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let (jobs, nodes) = (Arc::clone(&self.workload.get().jobs), self.machine_nodes);
         let options = self.run.options.clone();
-        let run = std::mem::replace(&mut self.run, Arc::new(Ran { options, ..Ran::default() }));
+        let run =
+            std::mem::replace(&mut self.run, Arc::new(EndedRun { options, ..EndedRun::default() }));
         // Another call may still look at it.
-        let run = Arc::try_unwrap(run).unwrap_or_else(|run| Ran::clone(&run));
+        let run = Arc::try_unwrap(run).unwrap_or_else(|run| EndedRun::clone(&run));
         by_name(
             py,
             answering(py, move || {
@@ -217,7 +218,7 @@ impl Outcome {
         let (jobs, nodes) = (Arc::clone(&self.workload.get().jobs), self.machine_nodes);
         let run = Arc::clone(&self.run);
         let text = answering(py, move || {
-            let Ran { options, outcome, metrics } = &*run;
+            let EndedRun { options, outcome, metrics } = &*run;
             serde_json::to_string(&Summary::of(&jobs, nodes, outcome, metrics, options))
         })?
         .map_err(|error| bad_input(format!("a summary that cannot be written: {error}")))?;

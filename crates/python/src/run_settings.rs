@@ -28,7 +28,7 @@ pub struct Settings<'py> {
     within: Option<String>,
     segment: Option<u32>,
     defrag: Option<Moves>,
-    outages: Option<Vec<Cut>>,
+    outages: Option<Vec<CableOutage>>,
     failures: Option<Vec<Down>>,
     spares: u32,
     checkpoint: f64,
@@ -45,7 +45,7 @@ struct Moves {
 
 /// `topolane.outages.Outage`.
 #[derive(FromPyObject)]
-struct Cut {
+struct CableOutage {
     cables: Vec<u32>,
     start: f64,
     end: f64,
@@ -114,9 +114,9 @@ impl Moves {
     }
 }
 
-impl Cut {
+impl CableOutage {
     fn on(self, fabric: &Fabric) -> PyResult<Outage> {
-        let Cut { cables, start, end } = self;
+        let CableOutage { cables, start, end } = self;
         if let Some(cable) = cables.iter().find(|&&cable| fabric.cable_place(cable).is_none()) {
             return Err(bad_input(format!("an outage of cable {cable}: there is none in a tree")));
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use topolane_traffic::{Traffic as Matrix, TrafficEntry, pattern, read, traffic_csv};
+use topolane_traffic::{TrafficEntry, pattern, read, traffic_csv};
 
 use crate::answering::answering;
 use crate::error::{bad_input, input_error};
@@ -12,7 +12,7 @@ use crate::error::{bad_input, input_error};
 /// Bytes and messages between ranks in one iteration. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct Traffic {
-    pub matrix: Arc<Matrix>,
+    pub matrix: Arc<topolane_traffic::Traffic>,
 }
 
 type Arrays<'py> = (
@@ -61,7 +61,7 @@ impl Traffic {
             bytes: bytes[index],
             messages: messages[index],
         });
-        let matrix = Matrix::new(ranks, entries).map_err(input_error)?;
+        let matrix = topolane_traffic::Traffic::new(ranks, entries).map_err(input_error)?;
         Ok(Traffic { matrix: Arc::new(matrix) })
     }
 
