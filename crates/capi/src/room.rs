@@ -45,7 +45,7 @@ pub struct Candidate {
 /// live only during the call. Since version 7.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
-pub struct Room {
+pub struct RoomLimits {
     /// The size of this struct where it was compiled.
     pub size: usize,
     /// The jobs that may go. Of sets that cost the same, one of earlier candidates is named.
@@ -82,7 +82,7 @@ pub unsafe extern "C" fn topolane_state_make_room(
     state: *mut State,
     policy: *const Policy,
     request: *const Request,
-    room: *const Room,
+    room: *const RoomLimits,
     plan: *mut *mut RoomPlan,
     decision: *mut *mut Decision,
     error: *mut *mut c_char,
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn topolane_state_make_room(
             let fabric = Arc::clone(holdings.occupancy.fabric());
             let request = Request::read(request)?.on(&fabric)?;
             let wrong = "the member size of room is not sizeof(topolane_room)";
-            let room: Room = sized(room, "room", size_of::<Room>(), wrong)?;
+            let room: RoomLimits = sized(room, "room", size_of::<RoomLimits>(), wrong)?;
             let Some(found) = room.search(holdings, rule, &request)? else {
                 return Ok(Status::Refused);
             };
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn topolane_state_make_room(
     }
 }
 
-impl Room {
+impl RoomLimits {
     /// # Safety
     /// The arrays are as long as their counts say.
     unsafe fn search(
