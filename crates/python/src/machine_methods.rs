@@ -114,7 +114,7 @@ impl Machine {
 
     /// Returns the machine of leaves, each given as (groups from its site down to the leaf, hosts).
     #[staticmethod]
-    fn of(name: &str, leaves: Vec<read::Branch>) -> PyResult<Machine> {
+    fn of(name: &str, leaves: Vec<read::LeafBranch>) -> PyResult<Machine> {
         let fabric = read::branches(name, &leaves, NodeKind::default())
             .and_then(|description| Fabric::build(&description))
             .map_err(input_error)?;

@@ -49,7 +49,7 @@ pub enum RoomAnswer {
 }
 
 /// Identity, nodes, cables, cost in node-seconds (`None`: it may not be disturbed) and group of a job.
-type Job = (u64, Vec<u32>, Vec<u32>, Option<f64>, Option<usize>);
+type PresentRow = (u64, Vec<u32>, Vec<u32>, Option<f64>, Option<usize>);
 
 /// What another system counts: what a slot takes of each kind of amount, what is free of each kind by node, the most slots of each
 /// node, and by job the nodes where it leaves amounts of each kind.
@@ -68,7 +68,7 @@ pub fn make_room(
     state: &State,
     policy: &Bound<'_, PyAny>,
     nodes: u32,
-    running: Vec<Job>,
+    running: Vec<PresentRow>,
     movable: Vec<u64>,
     stacked: bool,
     budgets: Vec<u32>,

@@ -108,7 +108,7 @@ pub struct Contended {
     loads: Py<PyArray1<f64>>,
 }
 
-type Columns = (Vec<f64>, Vec<f64>, Vec<f64>, Vec<Vec<f64>>);
+type LoadColumns = (Vec<f64>, Vec<f64>, Vec<f64>, Vec<Vec<f64>>);
 
 /// Computes the contention of jobs that run at the same time. Each is given as (node of every rank, traffic).
 #[pyfunction]
@@ -120,7 +120,7 @@ pub fn contend(
 ) -> PyResult<Contended> {
     let model = model_named(model)?;
     let (routing, jobs) = (Arc::clone(&routing.routing), sending(jobs));
-    let contended = answering(py, move || -> Result<(Columns, Vec<f64>), InputError> {
+    let contended = answering(py, move || -> Result<(LoadColumns, Vec<f64>), InputError> {
         let build = || (model.build)(&*routing);
         let mut all = build();
         let mut loads = Loads::new(&*routing);

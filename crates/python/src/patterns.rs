@@ -9,11 +9,11 @@ use crate::error::input_error;
 use crate::traffic::Traffic;
 
 /// A parameter of a pattern: (name, summary, unit, allowed values, default).
-type Parameter = (&'static str, &'static str, &'static str, String, &'static str);
+type ParameterRow = (&'static str, &'static str, &'static str, String, &'static str);
 
 /// (name, summary, parameters) of every traffic pattern.
 #[pyfunction]
-pub fn patterns() -> Vec<(&'static str, &'static str, Vec<Parameter>)> {
+pub fn patterns() -> Vec<(&'static str, &'static str, Vec<ParameterRow>)> {
     let listed = PATTERNS.iter().map(|info| {
         let parameters = info.parameters.iter();
         let parameters =

@@ -17,7 +17,7 @@ use crate::policy::policy_from;
 use crate::workload::Workload;
 
 /// A recorded start: index in the workload, time, nodes, and the scheduler that started it, if known.
-type Start = (u64, f64, Vec<u32>, Option<String>);
+type StartRow = (u64, f64, Vec<u32>, Option<String>);
 /// An answer of the queue: the time of the question, the scheduler, the recorded starts with answers, and other jobs
 /// that it would start.
 type Row = (f64, &'static str, Vec<(u64, &'static str)>, Vec<u64>);
@@ -30,7 +30,7 @@ pub fn retrace(
     machine: &Bound<'_, Machine>,
     policy: &Bound<'_, PyAny>,
     queue_config: (String, String),
-    starts: Vec<Start>,
+    starts: Vec<StartRow>,
 ) -> PyResult<Vec<Row>> {
     let (policy, raised) = policy_from(policy, 0)?;
     let (file, text) = queue_config;
@@ -38,7 +38,7 @@ pub fn retrace(
     let fabric = Arc::clone(&machine.get().fabric);
     let slurm = SlurmConfig::parse(&text).and_then(|config| Slurm::new(config, &fabric));
     let slurm = slurm.map_err(|error| input_error(error.in_file(file)))?;
-    let start = |(id, at, nodes, by): Start| {
+    let start = |(id, at, nodes, by): StartRow| {
         let by = by.as_deref().map(by_named).transpose()?;
         if !at.is_finite() || !are_nodes(&nodes, &fabric) {
             return Err(bad_input(format!(

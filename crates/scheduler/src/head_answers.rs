@@ -27,7 +27,7 @@ pub(crate) struct HeadAnswers {
     /// The number of changes of running jobs, nodes and links that the answers include.
     seen: u64,
     service: u64,
-    in_the_way: HashSet<Taken>,
+    in_the_way: HashSet<TakenPlacement>,
     own: Option<Own>,
 }
 
@@ -98,7 +98,7 @@ impl HeadAnswers {
         if self.own.as_ref().is_some_and(|own| own.is_disjoint_from(placement)) {
             return Some(true);
         }
-        self.in_the_way.contains(&Taken(Arc::clone(placement))).then_some(false)
+        self.in_the_way.contains(&TakenPlacement(Arc::clone(placement))).then_some(false)
     }
 
     /// Asks whether the head can be placed together with this placement, and remembers the answer.
@@ -118,7 +118,7 @@ impl HeadAnswers {
             if self.in_the_way.len() == REMEMBERED {
                 self.in_the_way.clear();
             }
-            self.in_the_way.insert(Taken(Arc::clone(placement)));
+            self.in_the_way.insert(TakenPlacement(Arc::clone(placement)));
         }
         found.is_ok()
     }
@@ -154,11 +154,11 @@ fn are_apart(one: &[u32], other: &[u32]) -> bool {
 
 /// The nodes and links that a placement takes.
 #[derive(Debug)]
-struct Taken(Arc<Placement>);
+struct TakenPlacement(Arc<Placement>);
 
-impl Taken {
+impl TakenPlacement {
     fn key(&self) -> impl Hash + Eq + '_ {
-        let Taken(placement) = self;
+        let TakenPlacement(placement) = self;
         (
             placement.nodes(),
             placement.spare(),
@@ -168,15 +168,15 @@ impl Taken {
     }
 }
 
-impl PartialEq for Taken {
+impl PartialEq for TakenPlacement {
     fn eq(&self, other: &Self) -> bool {
         self.0.share() == other.0.share() && self.key() == other.key()
     }
 }
 
-impl Eq for Taken {}
+impl Eq for TakenPlacement {}
 
-impl Hash for Taken {
+impl Hash for TakenPlacement {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.key().hash(state);
     }

@@ -22,11 +22,11 @@ pub struct LinksHeld {
 /// The running jobs that own links, or owned some before they were moved.
 #[derive(Debug, Default)]
 pub(crate) struct LinkLog {
-    running: HashMap<u64, Holder>,
+    running: HashMap<u64, LinkHolder>,
 }
 
 #[derive(Debug)]
-struct Holder {
+struct LinkHolder {
     begin: f64,
     since: f64,
     /// The integral of the share until `since`, in seconds.
@@ -47,7 +47,7 @@ impl LinkLog {
             lent: Box::default(),
             bandwidth_share: placement.bandwidth_share(),
         };
-        let holder = self.running.entry(id).or_insert_with(|| Holder {
+        let holder = self.running.entry(id).or_insert_with(|| LinkHolder {
             begin: start,
             since: now,
             // Inside one leaf it had full bandwidth and needed no links.
@@ -90,7 +90,7 @@ impl LinkLog {
     }
 }
 
-impl Holder {
+impl LinkHolder {
     /// Adds the share up to now to the integral.
     fn count(&mut self, now: f64) {
         let bandwidth_share = self.held.last().map_or(1.0, |held| held.bandwidth_share);

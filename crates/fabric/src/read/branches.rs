@@ -9,7 +9,7 @@ use crate::node_kind::NodeKind;
 use crate::presets::QDR;
 
 /// A leaf: the names of the groups from its site down to itself, and its hosts.
-pub type Branch = (Vec<String>, Vec<String>);
+pub type LeafBranch = (Vec<String>, Vec<String>);
 
 /// Returns the machine with its leaves at these paths. Groups are in order of first mention.
 ///
@@ -20,7 +20,7 @@ pub type Branch = (Vec<String>, Vec<String>);
 /// A path that is empty or too deep, or that ends at a leaf which another path passes through.
 pub fn branches(
     name: &str,
-    branches: &[Branch],
+    branches: &[LeafBranch],
     kind: NodeKind,
 ) -> Result<Description, InputError> {
     let mut sites: Vec<Group> = Vec::new();

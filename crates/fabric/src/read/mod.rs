@@ -40,7 +40,7 @@ mod yaml;
 
 pub use absent::absent;
 pub(crate) use assemble::nodes_mut;
-pub use branches::{Branch, branches};
+pub use branches::{LeafBranch, branches};
 pub(crate) use devices::SPEEDS;
 pub use format::{FORMATS, Format, FormatRow, machine, no_format, read};
 pub use ibnetdiscover::ibnetdiscover;

@@ -12,14 +12,14 @@ use crate::link::{Channel, channel_of};
 #[derive(Debug)]
 pub struct RememberedRoutes {
     tables: DedicatedRouting,
-    routes: Mutex<HashMap<(SwitchPlace, NodeIndex, Rail), Path>>,
+    routes: Mutex<HashMap<(SwitchPlace, NodeIndex, Rail), RememberedPath>>,
 }
 
 /// The rail of the adapter at the end; `None` for any.
 type Rail = Option<u32>;
 
 /// The channels from a leaf to a node; `None` if there is no complete route.
-type Path = Option<Vec<Channel>>;
+type RememberedPath = Option<Vec<Channel>>;
 
 impl RememberedRoutes {
     /// Returns a cache for these tables.

@@ -161,11 +161,11 @@ fn leave_out_void(promises: &mut HashMap<u64, Promise>, view: &View<'_>) {
 }
 
 /// A request, and the nodes promised to it before.
-type Asked<'a> = (&'a Request, Option<&'a Arc<Placement>>);
+type PromisedRequest<'a> = (&'a Request, Option<&'a Arc<Placement>>);
 
 /// Returns the nodes that the policy chooses, or else those promised before.
 fn place(
-    (request, own): Asked<'_>,
+    (request, own): PromisedRequest<'_>,
     state: &Occupancy,
     policy: &dyn Policy,
 ) -> Option<Arc<Placement>> {
@@ -282,7 +282,7 @@ impl ConservativePlan {
     /// the policy is asked again only when a job has left the span.
     fn earliest_slid(
         &self,
-        (request, own): Asked<'_>,
+        (request, own): PromisedRequest<'_>,
         before: f64,
         view: &View<'_>,
     ) -> Option<Promise> {
@@ -342,7 +342,7 @@ impl ConservativePlan {
     /// or those promised before.
     fn earliest_placed(
         &self,
-        (request, own): Asked<'_>,
+        (request, own): PromisedRequest<'_>,
         before: f64,
         view: &View<'_>,
     ) -> Option<Promise> {

@@ -89,7 +89,7 @@ pub fn to_csv(workload: &Workload) -> Result<String, InputError> {
     let segments = workload.jobs.iter().any(|job| job.segment.is_some());
     text.push_str(if typed { ",gpu_type" } else { "" });
     text.push_str(if segments { ",segment" } else { "" });
-    let owners: Vec<&(&str, Owner)> = OWNERS
+    let owners: Vec<&(&str, OwnerText)> = OWNERS
         .iter()
         .filter(|(_, owner)| workload.jobs.iter().any(|job| !owned(job, *owner).is_empty()))
         .collect();
@@ -169,10 +169,10 @@ fn earlier_runs(job: &Job) -> String {
 }
 
 /// The value of a column of [`OWNERS`] for a job; empty if unknown.
-type Owner = fn(&Attributes) -> String;
+type OwnerText = fn(&Attributes) -> String;
 
 /// The columns with the attributes of a job.
-const OWNERS: [(&str, Owner); 10] = [
+const OWNERS: [(&str, OwnerText); 10] = [
     ("partition", |of| of.partition.to_string()),
     ("user", |of| of.user.to_string()),
     ("account", |of| of.account.to_string()),
@@ -194,7 +194,7 @@ fn licenses(of: &Attributes) -> String {
     of.licenses.iter().map(license).collect::<Vec<_>>().join(",")
 }
 
-fn owned(job: &Job, owner: Owner) -> String {
+fn owned(job: &Job, owner: OwnerText) -> String {
     job.attributes.as_deref().map(owner).unwrap_or_default()
 }
 

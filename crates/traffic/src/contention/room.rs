@@ -150,11 +150,11 @@ impl OutlookMemory {
 /// entry; the later one replaces the earlier.
 #[derive(Debug, Default)]
 struct RouteCache {
-    places: Vec<Route>,
+    places: Vec<CachedRoute>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Route {
+struct CachedRoute {
     /// The ends of the route; both the same node if the entry is unused.
     ends: (NodeIndex, NodeIndex),
     rails: Option<(u32, u32)>,
@@ -177,7 +177,7 @@ impl RouteCache {
         path: &mut Vec<Channel>,
     ) -> Result<(), Unreachable> {
         if self.places.is_empty() {
-            self.places.resize(1 << PLACES, Route::default());
+            self.places.resize(1 << PLACES, CachedRoute::default());
         }
         let pair = u64::from(ends.0) << 32 | u64::from(ends.1);
         let on = rails.map_or(0, |(from, to)| u64::from(from) << 32 | u64::from(to) | 1 << 63);

@@ -7,7 +7,7 @@ use crate::dedicated::search::fill::fill;
 use crate::dedicated::search::leaf::Leaf;
 use crate::dedicated::search::plan::DedicatedPlan;
 use crate::dedicated::search::slot_sets::{SlotSetCounts, lowest, nodes_on, planes_of, rarest};
-use crate::dedicated::search::{Budget, Pod};
+use crate::dedicated::search::{ChoiceBudget, Pod};
 
 /// Returns the cheapest placement of this shape.
 pub fn search(
@@ -15,7 +15,7 @@ pub fn search(
     leaves: &[Leaf],
     pods: &[Pod<'_>],
     sets: &[u64],
-    budget: &mut Budget,
+    budget: &mut ChoiceBudget,
 ) -> Option<DedicatedPlan> {
     let mut best: Option<DedicatedPlan> = None;
     let mut members = SlotSetCounts::default();
@@ -63,7 +63,7 @@ impl<'a> AnyLeavesSearch<'a> {
         AnyLeavesSearch { candidates, pods, set, slots, capacity }
     }
 
-    fn run(&self, budget: &mut Budget) -> Option<DedicatedPlan> {
+    fn run(&self, budget: &mut ChoiceBudget) -> Option<DedicatedPlan> {
         let width = self.pods.first().map_or(0, |pod| pod.core.len());
         self.choose(0, &mut Vec::new(), &vec![!0; width], budget)
     }
@@ -74,7 +74,7 @@ impl<'a> AnyLeavesSearch<'a> {
         at: usize,
         chosen: &mut Vec<(usize, u32)>,
         common: &[u64],
-        budget: &mut Budget,
+        budget: &mut ChoiceBudget,
     ) -> Option<DedicatedPlan> {
         *budget = budget.checked_sub(1)?;
         if chosen.len() > 1

@@ -93,7 +93,7 @@ impl OfPod {
 }
 
 /// Core cables per slot in a plane: for most pods, and for the pod that may own only a part.
-type Width = (u32, u32);
+type SlotWidths = (u32, u32);
 
 impl<'a> FallbackPodsSearch<'a> {
     fn new(
@@ -198,7 +198,7 @@ impl<'a> FallbackPodsSearch<'a> {
     fn slots_of<'c>(
         &'c self,
         chosen: &'c Chosen,
-        (most, rest): Width,
+        (most, rest): SlotWidths,
     ) -> impl Iterator<Item = u32> + 'c {
         let own = chosen.rest.map(|at| &self.pods[self.members[at].pod].core);
         let slots = move |(plane, &common): (usize, &u64)| {
@@ -216,7 +216,7 @@ impl<'a> FallbackPodsSearch<'a> {
             let own = self.pods[self.members[at].pod].core.iter().zip(&chosen.common);
             own.map(|(own, common)| (own & common).count_ones()).collect::<Vec<u32>>()
         });
-        let enough = |(most, rest): Width| {
+        let enough = |(most, rest): SlotWidths| {
             let slots = |plane: usize| {
                 let of_rest = of_rest.as_ref().map_or(u32::MAX, |counts| counts[plane] / rest);
                 self.in_plane[plane].min(common[plane] / most).min(of_rest)
@@ -241,7 +241,7 @@ impl<'a> FallbackPodsSearch<'a> {
     }
 
     /// The nodes of the job in each pod.
-    fn nodes(&self, chosen: &Chosen, width: Width) -> Option<Vec<u32>> {
+    fn nodes(&self, chosen: &Chosen, width: SlotWidths) -> Option<Vec<u32>> {
         let most = |at: usize| {
             let core = if chosen.rest == Some(at) { width.1 } else { width.0 };
             self.candidates.need.nodes_of_pod(core, self.slots)
@@ -275,7 +275,7 @@ impl<'a> FallbackPodsSearch<'a> {
         filled(None).or_else(|| (0..chosen.pods.len()).find_map(|majority| filled(Some(majority))))
     }
 
-    fn lay_out(&self, chosen: &Chosen, width: Width, nodes: &[u32]) -> DedicatedPlan {
+    fn lay_out(&self, chosen: &Chosen, width: SlotWidths, nodes: &[u32]) -> DedicatedPlan {
         let mut into: Vec<u32> = self.slots_of(chosen, width).collect();
         let mut spare = into.iter().sum::<u32>() - self.slots;
         for slots in &mut into {

@@ -8,7 +8,7 @@ use crate::dedicated::search::leaf::Leaf;
 use crate::dedicated::search::leaf::Weights;
 use crate::dedicated::search::plan::DedicatedPlan;
 use crate::dedicated::search::slot_sets::{SlotSetCounts, lowest, nodes_on, planes_of};
-use crate::dedicated::search::{BOUNDS, Budget, Pod};
+use crate::dedicated::search::{BOUNDS, ChoiceBudget, Pod};
 
 /// Returns the cheapest of the first placements of this shape.
 pub fn search(
@@ -16,7 +16,7 @@ pub fn search(
     leaves: &[Leaf],
     pods: &[Pod<'_>],
     sets: &[u64],
-    budget: &mut Budget,
+    budget: &mut ChoiceBudget,
 ) -> Option<DedicatedPlan> {
     let mut best: Option<DedicatedPlan> = None;
     let most_plans = if candidates.any { 1 } else { BOUNDS.full_leaves_plans };
@@ -96,7 +96,7 @@ impl<'a> FullLeaves<'a> {
         Some(FullLeaves { candidates, pods, set, most, leaves, rest, full, left })
     }
 
-    fn run(&self, budget: &mut Budget) -> Option<DedicatedPlan> {
+    fn run(&self, budget: &mut ChoiceBudget) -> Option<DedicatedPlan> {
         self.choose(0, self.leaves, &mut Vec::new(), budget)
     }
 
@@ -106,7 +106,7 @@ impl<'a> FullLeaves<'a> {
         at: usize,
         wanted: u32,
         chosen: &mut Vec<Part>,
-        budget: &mut Budget,
+        budget: &mut ChoiceBudget,
     ) -> Option<DedicatedPlan> {
         if wanted == 0 {
             return self.with_rest(chosen, budget);
@@ -137,7 +137,7 @@ impl<'a> FullLeaves<'a> {
     }
 
     /// Finds a leaf for the remaining nodes: first in the chosen pods, starting with the last one, then in other pods.
-    fn with_rest(&self, chosen: &[Part], budget: &mut Budget) -> Option<DedicatedPlan> {
+    fn with_rest(&self, chosen: &[Part], budget: &mut ChoiceBudget) -> Option<DedicatedPlan> {
         *budget = budget.checked_sub(1)?;
         if self.rest == 0 {
             return (chosen.len() > 1).then(|| self.lay_out(chosen, None)).flatten();

@@ -28,7 +28,7 @@ pub struct SearchBounds {
     /// The most sets of uplink slots that leaves of a pod, or of a third-level group, have in common.
     pub slot_sets: usize,
     /// The most choices of pods that `full_leaves` and `any_leaves` try together.
-    pub pod_choices: Budget,
+    pub pod_choices: ChoiceBudget,
     /// The most placements with full leaves from which the cheapest is taken.
     pub full_leaves_plans: u32,
     /// The most choices of pods that `fallback_pods` tries.
@@ -38,7 +38,7 @@ pub struct SearchBounds {
 }
 
 /// The number of choices that a search may still try.
-pub type Budget = u32;
+pub type ChoiceBudget = u32;
 
 /// The bounds of all searches. docs/explanation/dedicated-links.md says how often real jobs reach them.
 pub const BOUNDS: SearchBounds = SearchBounds {

@@ -12,7 +12,7 @@ pub fn one_set(
     leaves: &[Leaf],
     sets: &[u64],
 ) -> Option<DedicatedPlan> {
-    let mut best: Found = None;
+    let mut best: OnePodChoice = None;
     let mut members = SlotSetCounts::default();
     for &set in sets {
         let most = candidates.need.nodes(set.count_ones());
@@ -41,7 +41,7 @@ pub fn majority_or_remainder(
     sets: &[u64],
 ) -> Option<DedicatedPlan> {
     let (need, wanted) = (&candidates.need, candidates.wanted);
-    let mut best: Found = None;
+    let mut best: OnePodChoice = None;
     for &set in sets {
         best = cheaper(best, with_majority(candidates, leaves, set));
         // If the main part owned fewer slots, these would be another of the sets, tried on their own.
@@ -58,16 +58,16 @@ pub fn majority_or_remainder(
     plan(leaves, best)
 }
 
-fn plan(leaves: &[Leaf], found: Found) -> Option<DedicatedPlan> {
+fn plan(leaves: &[Leaf], found: OnePodChoice) -> Option<DedicatedPlan> {
     let (taken, cost) = found?;
     let leaves = taken.into_iter().map(|(at, nodes, slots)| (leaves[at].leaf, nodes, slots));
     Some(DedicatedPlan { leaves: leaves.collect(), core: Vec::new(), cost })
 }
 
-type Found = Option<(Vec<Taken>, f64)>;
+type OnePodChoice = Option<(Vec<Taken>, f64)>;
 
 /// The cheaper of two plans, the first if they cost the same.
-fn cheaper(one: Found, other: Found) -> Found {
+fn cheaper(one: OnePodChoice, other: OnePodChoice) -> OnePodChoice {
     match (&one, &other) {
         (Some(best), Some(found)) if found.1 < best.1 => other,
         (None, _) => other,
@@ -76,7 +76,7 @@ fn cheaper(one: Found, other: Found) -> Found {
 }
 
 /// Puts over half of the job on one leaf; the other leaves together hold at most what the slots serve.
-fn with_majority(candidates: &Candidates<'_>, leaves: &[Leaf], set: u64) -> Found {
+fn with_majority(candidates: &Candidates<'_>, leaves: &[Leaf], set: u64) -> OnePodChoice {
     let members = leaves.iter().enumerate().filter(|(_, leaf)| leaf.slots & set == set);
     let (majority, leaf) = members.max_by_key(|&(at, leaf)| (leaf.idle, std::cmp::Reverse(at)))?;
     let nodes = leaf.idle.min(candidates.wanted - 1);
@@ -95,7 +95,12 @@ fn with_majority(candidates: &Candidates<'_>, leaves: &[Leaf], set: u64) -> Foun
 }
 
 /// Puts the job on leaves that have the set and a remainder on leaves that have a part of it.
-fn with_remainder(candidates: &Candidates<'_>, leaves: &[Leaf], set: u64, part: u64) -> Found {
+fn with_remainder(
+    candidates: &Candidates<'_>,
+    leaves: &[Leaf],
+    set: u64,
+    part: u64,
+) -> OnePodChoice {
     let free = |keep: &dyn Fn(&Leaf) -> bool, most: u32| {
         leaves.iter().filter(|leaf| keep(leaf)).map(|leaf| leaf.idle.min(most)).sum::<u32>()
     };

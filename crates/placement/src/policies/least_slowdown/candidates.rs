@@ -38,11 +38,11 @@ pub(super) fn candidates(
 }
 
 /// The sort key of a leaf, from the number of placements that cross it and its free slots.
-type Order = fn(crossing: u32, slots: u32) -> (u32, Reverse<u32>);
+type CandidateOrder = fn(crossing: u32, slots: u32) -> (u32, Reverse<u32>);
 
 /// In this order: leaves that no job crosses first, then the emptiest; the fewest leaves; leaves that the fewest jobs
 /// cross first; the fullest leaves.
-const ORDERS: &[Order] = &[
+const ORDERS: &[CandidateOrder] = &[
     |crossing, slots| (crossing.min(1), Reverse(slots)),
     |_, slots| (0, Reverse(slots)),
     |crossing, slots| (crossing, Reverse(slots)),
@@ -54,7 +54,7 @@ fn by_leaves(
     (free, occupancy): (&FreeSlots<'_>, &Occupancy),
     (level, home): (usize, GroupIndex),
     wanted: u32,
-    order: Order,
+    order: CandidateOrder,
 ) -> Vec<NodeIndex> {
     let fabric = free.fabric();
     let range = fabric.node_range(level, home);

@@ -8,7 +8,7 @@ use topolane_placement::{Attributes, Request};
 use super::config::SlurmConfig;
 
 /// The licences that a job asks for: name and count.
-pub(super) type Asked = [(Arc<str>, u64)];
+pub(super) type AskedLicenses = [(Arc<str>, u64)];
 
 /// The free licences of each name. Names that the configuration does not have are not counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Licenses {
     }
 
     /// Whether the licences that a job asks for are free.
-    pub fn suffice(&self, asked: &Asked) -> bool {
+    pub fn suffice(&self, asked: &AskedLicenses) -> bool {
         let is_free = |(name, number): &(Arc<str>, u64)| {
             self.free.get(name).is_none_or(|&free| free >= count(*number))
         };
@@ -56,7 +56,7 @@ impl Licenses {
     }
 
     /// Sets the licences of a reservation aside, as far as they are free.
-    pub fn reserve(&mut self, reservation: &Arc<str>, licenses: &Asked) {
+    pub fn reserve(&mut self, reservation: &Arc<str>, licenses: &AskedLicenses) {
         for (name, number) in licenses {
             if let Some(free) = self.free.get_mut(name) {
                 let taken = count(*number).min((*free).max(0));
@@ -71,16 +71,16 @@ impl Licenses {
     }
 
     /// Takes licences for a job.
-    pub fn take(&mut self, asked: &Asked) {
+    pub fn take(&mut self, asked: &AskedLicenses) {
         self.change(asked, -1);
     }
 
     /// Gives the licences of a job back.
-    pub fn give_back(&mut self, asked: &Asked) {
+    pub fn give_back(&mut self, asked: &AskedLicenses) {
         self.change(asked, 1);
     }
 
-    fn change(&mut self, asked: &Asked, sign: i64) {
+    fn change(&mut self, asked: &AskedLicenses, sign: i64) {
         for (name, number) in asked {
             if let Some(free) = self.free.get_mut(name) {
                 *free = free.saturating_add(sign * count(*number));
@@ -90,7 +90,7 @@ impl Licenses {
 }
 
 /// The licences that a request asks for.
-pub(super) fn of(request: &Request) -> &Asked {
+pub(super) fn of(request: &Request) -> &AskedLicenses {
     request.attributes.as_deref().map_or(&[], |whose| &whose.licenses)
 }
 
@@ -100,7 +100,7 @@ pub(super) fn named(licenses: &BTreeMap<String, u64>) -> Vec<(Arc<str>, u64)> {
 }
 
 /// Whether two jobs ask for licences of the same name.
-pub(super) fn meet(one: &Asked, other: &Asked) -> bool {
+pub(super) fn meet(one: &AskedLicenses, other: &AskedLicenses) -> bool {
     one.iter().any(|(name, _)| other.iter().any(|(other, _)| name == other))
 }
 

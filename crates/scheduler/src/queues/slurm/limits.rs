@@ -32,7 +32,7 @@ struct Holding {
 type Most = (Option<u64>, Option<u64>);
 
 /// An account and a user; the user is empty for the account itself.
-type Owner = (Arc<str>, Arc<str>);
+type AccountAndUser = (Arc<str>, Arc<str>);
 /// The limits of an account or user, and the parent account.
 type OfOwner = (Limits, Arc<str>);
 
@@ -40,7 +40,7 @@ type OfOwner = (Limits, Arc<str>);
 #[derive(Debug, Clone, Default)]
 pub(super) struct LimitUse {
     qos: HashMap<Arc<str>, Limits>,
-    associations: HashMap<Owner, OfOwner>,
+    associations: HashMap<AccountAndUser, OfOwner>,
     holdings: HashMap<CountedTogether, Holding>,
     pub licenses: Licenses,
 }

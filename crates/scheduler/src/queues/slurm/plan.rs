@@ -5,7 +5,7 @@ use std::sync::Arc;
 use topolane_fabric::NodeSet;
 use topolane_placement::Attributes;
 
-use super::licenses::{Asked, Licenses};
+use super::licenses::{AskedLicenses, Licenses};
 
 /// The nodes and licences without a promise during one time slot.
 #[derive(Debug, Clone)]
@@ -83,7 +83,7 @@ impl BackfillPlan {
     pub fn reserve(
         &mut self,
         reservation: &Arc<str>,
-        licenses: &Asked,
+        licenses: &AskedLicenses,
         span: (f64, f64),
         step: f64,
     ) {
