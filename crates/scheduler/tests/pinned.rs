@@ -28,7 +28,9 @@ impl Queue for Plain {
         let mut then = view.occupancy.clone();
         let mut at = f64::INFINITY;
         for ending in view.running.ending_together() {
-            ending.iter().for_each(|job| then.release(&job.placement));
+            for job in ending {
+                then.release(&job.placement);
+            }
             if policy.can_place(head, &then).is_ok() {
                 at = ending[0].expected_end.max(now);
                 break;

@@ -378,6 +378,17 @@ impl Backfill<'_> {
         left < job.nodes
     }
 
+    /// Whether a job takes more nodes than are left over at the reservation, if counting decides.
+    fn exceeds_spare(&mut self, job: &Waiting, counts_whole: bool, view: &View<'_>) -> bool {
+        let shadow = &self.kept.shadow;
+        let spare = if counts_whole {
+            Some(shadow.spare_by_count(&self.kept.request, view, self.future))
+        } else {
+            shadow.spare
+        };
+        spare.is_some_and(|spare| job.nodes > spare)
+    }
+
     /// Whether one of these jobs, which run past the reservation, can be placed and wastes something. They are given as
     /// in [`Backfill::plan`].
     fn any_wastes(&mut self, jobs: &[(usize, Option<u32>)], view: &View<'_>) -> bool {
@@ -495,15 +506,8 @@ impl Backfill<'_> {
             if is_barred || self.refused.contains(sized, in_time) {
                 continue;
             }
-            if !in_time && job.whole {
-                let spare = if counts_whole {
-                    Some(self.kept.shadow.spare_by_count(&self.kept.request, view, self.future))
-                } else {
-                    self.kept.shadow.spare
-                };
-                if spare.is_some_and(|spare| job.nodes > spare) {
-                    continue;
-                }
+            if !in_time && job.whole && self.exceeds_spare(job, counts_whole, view) {
+                continue;
             }
             let alike = job.request.is_plain() && job.request.is_like(&self.kept.request);
             let size = (by_size && alike).then_some(job.nodes);
@@ -512,10 +516,8 @@ impl Backfill<'_> {
             let same_nodes = by_size && !view.policy.draws_by_identity();
             let late_class = if same_nodes || late_size.is_some() { class } else { NO_CLASS };
             let is_refused = !in_time && self.refused.contains(late_class, false);
-            let counts_head = self.counts_head(in_time);
-            let compared_as = size.map(|size| (size, counts_head));
-            if is_refused || compared_as.is_some_and(|compared_as| compared.contains(&compared_as))
-            {
+            let sort = size.map(|size| (size, self.counts_head(in_time)));
+            if is_refused || sort.is_some_and(|sort| compared.contains(&sort)) {
                 continue;
             }
             if view.has_started(index) {
@@ -530,7 +532,7 @@ impl Backfill<'_> {
             let mut any_compared = least.is_some();
             let started = match self.plan(index, alone, in_time, view) {
                 Err(refusal) => {
-                    if counts_head {
+                    if self.counts_head(in_time) {
                         self.refused.insert(late_class, false);
                     } else {
                         self.remember_refusal(&view.waiting[index].request, sized, view);
@@ -540,7 +542,7 @@ impl Backfill<'_> {
                 }
                 // Without a size, its refusal could not be remembered and it would be found again and again.
                 Ok(planned) if planned.waste() > 0.0 && late_size.is_some() => {
-                    compared.extend(compared_as);
+                    compared.extend(sort);
                     if least.as_ref().is_none_or(|least| planned.waste() < least.planned.waste()) {
                         least = Some(Wasteful { index, class: late_class, in_time, planned });
                     }
