@@ -86,8 +86,16 @@ def lose_primary(site: Site, load: Load, how: str, saved: int = 0) -> None:
 
 
 def regain_primary(site: Site, load: Load) -> None:
+    """Starts the first slurmctld and looks at what runs until it is in control and the second is in standby, where it hears
+    of the next takeover."""
+    count = site.log("backup").count("running in background mode")
     site.cluster.script("start", "slurmctld")
-    until(lambda: (load.look(), site.answers())[1], "the first slurmctld")
+
+    def is_over() -> bool:
+        load.look()
+        return site.log("backup").count("running in background mode") > count and site.answers()
+
+    until(is_over, "the first slurmctld in control")
 
 
 def test_a_second_slurmctld_takes_over_under_load(backed: Site) -> None:
