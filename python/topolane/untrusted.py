@@ -6,6 +6,7 @@ that carries it is skipped; pages and answers about other users' jobs still work
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -67,6 +68,14 @@ def finite(value: object) -> float | None:
     except OverflowError:
         return None
     return number if math.isfinite(number) else None
+
+
+def when(text: object) -> float | None:
+    """A time such as 2026-11-29T19:50:41Z in seconds since 1970; None for any other value."""
+    try:
+        return datetime.datetime.fromisoformat(text).timestamp() if isinstance(text, str) else None
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def table(text: str, most: int) -> Mapping[str, Any]:

@@ -178,6 +178,23 @@ class Why:
             return [f"It lacks {plural(wanted - free, self._words.free)}."]
         return [f"The engine says: {answer.why}."] if answer.name in FOR_EVER else []
 
+    def way(self) -> InTheWay:
+        """What the engine says of the slots that are free now."""
+        answer, idle = self.ask(), self._machine.hostlist(self.idle)
+        has_place, obstacles = isinstance(answer, Decision), self.obstacles(answer)
+        return InTheWay("", idle, len(self.idle), "", has_place, obstacles, self.must_end(answer))
+
+    def now(self, way: InTheWay, policy: str | None, then: str) -> Iterator[str]:
+        """The same in sentences. policy: what users call it. then: when the job starts if there is a place for it."""
+        words, nodes = self._words, plural(way.idle_count, "node")
+        has = "has" if way.idle_count == 1 else "have"
+        yield f"Now {nodes} {has} {plural(sum(self.slots.free), words.free)} for its {words.slot}s."
+        if way.has_place:
+            yield f"By now {policy} has a place for it: {then}."
+            return
+        yield from way.obstacles
+        yield from until_then(way.must_end, self._view.time, words)
+
     def must_end(self, answer: Answer) -> list[Ending]:
         """A minimal set of running jobs whose end makes a place for the job, with those that end soonest first. Empty if there
         is none, or if the search takes too long.

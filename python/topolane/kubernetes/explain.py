@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Collection, Iterator
 
-from topolane._engine import Decision, InputError, Machine
+from topolane._engine import InputError, Machine
 from topolane.cluster import explain as common
 from topolane.cluster.decided import NO_ENGINE
-from topolane.cluster.explain import FOR_EVER, LONGEST_HOSTS, Explanation, InTheWay, Why, until_then
+from topolane.cluster.explain import FOR_EVER, LONGEST_HOSTS, Explanation, Why
 from topolane.cluster.hypothetical import NodeSlots
 from topolane.cluster.links import Words
 from topolane.cluster.view import View, Waiting
@@ -73,8 +73,8 @@ def _waiting(look: KubernetesInspection, seen: View, group: PodGroup) -> Explana
     is_asked = wait.refused is not None and wait.refused.kind not in (*FOR_EVER, NO_ENGINE)
     if is_asked and look.machine is not None and _is_known(group):
         why = Why(look.machine, seen, job, _slots(look, look.machine, group), WORDS)
-        way = _way(look.machine, why)
-        more += _now(look, job, way, sum(why.slots.free))
+        way = why.way()
+        more += why.now(way, job.policy, "it starts when the scheduler asks again")
     return common.waiting(job, "waiting", [since], [*more, *_health(look)], way)
 
 
@@ -118,25 +118,6 @@ def _slots(
         return slots(machine, look.nodes, stay, group.first, group.size)
 
     return free
-
-
-def _way(machine: Machine, why: Why) -> InTheWay:
-    """What the same engine says here."""
-    answer = why.ask()
-    has_place, obstacles = isinstance(answer, Decision), why.obstacles(answer)
-    return InTheWay(
-        "", machine.hostlist(why.idle), len(why.idle), "", has_place, obstacles, why.must_end(answer)
-    )
-
-
-def _now(look: KubernetesInspection, job: Waiting, way: InTheWay, free: int) -> Iterator[str]:
-    nodes = f"{plural(way.idle_count, 'node')} {'has' if way.idle_count == 1 else 'have'}"
-    yield f"Now {nodes} {plural(free, 'free slot')} for its pods."
-    if way.has_place:
-        yield f"By now {job.policy} has a place for it: it starts when the scheduler asks again."
-        return
-    yield from way.obstacles
-    yield from until_then(way.must_end, look.time, WORDS)
 
 
 def _running(look: KubernetesInspection, seen: View, group: PodGroup) -> Explanation:

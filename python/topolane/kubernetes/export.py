@@ -14,7 +14,7 @@ from topolane import untrusted
 from topolane._engine import Machine
 from topolane.kubernetes.client import KubernetesCluster
 from topolane.kubernetes.fit import held
-from topolane.kubernetes.objects import GPUS, ONE, KubernetesNode, Pod, when
+from topolane.kubernetes.objects import GPUS, ONE, KubernetesNode, Pod
 from topolane.units import plural
 
 JOBS = "/apis/batch/v1/jobs"
@@ -42,7 +42,7 @@ def _job_record(item: Mapping[str, Any]) -> tuple[str, JobRecord]:
     meta, spec = item["metadata"], item.get("spec") or {}
     pods = [spec[key] for key in ("parallelism", "completions") if spec.get(key) is not None]
     record = JobRecord(
-        when(meta.get("creationTimestamp")) or 0.0,
+        untrusted.when(meta.get("creationTimestamp")) or 0.0,
         untrusted.finite(spec.get("activeDeadlineSeconds")),
         min([untrusted.whole(number, "a number of pods", 0, 2**31 - 1) for number in pods], default=1),
     )

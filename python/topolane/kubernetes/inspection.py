@@ -12,10 +12,11 @@ from topolane import texts, untrusted
 from topolane._engine import InputError, Machine
 from topolane.cluster.allocation import Allocation
 from topolane.cluster.decided import Decided
+from topolane.cluster.hosts import on_machine
 from topolane.cluster.view import ISOLATED, UNKNOWN
 from topolane.kubernetes.client import KubernetesCluster, NotFoundError
 from topolane.kubernetes.machine import NODES, machine
-from topolane.kubernetes.objects import BANDWIDTH, POLICY, KubernetesNode, Pod, when
+from topolane.kubernetes.objects import BANDWIDTH, POLICY, KubernetesNode, Pod
 from topolane.kubernetes.proofs import Proofs, proofs
 from topolane.kubernetes.settings import SchedulerSettings, settings
 
@@ -267,12 +268,6 @@ def _group(name: str, number: int, pods: Sequence[Pod], proved: Proofs) -> PodGr
     return PodGroup(name, number, tuple(sorted(pods, key=order)), last, is_proved)
 
 
-def on_machine(hosts: Sequence[str], machine: Machine | None) -> list[int]:
-    """The nodes of these names that a machine has, ascending."""
-    found = {None if machine is None else machine.node_named(name) for name in hosts}
-    return sorted(node for node in found if node is not None)
-
-
 def inspect(cluster: KubernetesCluster, where: Where) -> KubernetesInspection:
     """Reads a cluster. Raises ClusterError if it does not answer, and InputError for what the user named and is not there."""
     known = settings(cluster, where.config_map)
@@ -323,6 +318,6 @@ def _lease(cluster: KubernetesCluster, name: str, problems: list[str]) -> Lease 
     return Lease(
         name,
         untrusted.line(spec.get("holderIdentity"), untrusted.LONGEST_WORD),
-        when(spec.get("renewTime")),
+        untrusted.when(spec.get("renewTime")),
         untrusted.finite(spec.get("leaseDurationSeconds")) or 15.0,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import datetime
 import functools
 import math
 import re
@@ -82,14 +81,6 @@ def quantity(text: str) -> int:
     number, unit, power = found.groups()
     exact = Fraction(number) * UNITS[unit or ""] * Fraction(10) ** int(power or 0) * ONE
     return min(max(math.ceil(exact), -LARGEST), LARGEST)
-
-
-def when(text: Any) -> float | None:
-    """A time as Kubernetes writes it, in seconds since 1970; None if there is none."""
-    try:
-        return datetime.datetime.fromisoformat(text).timestamp() if isinstance(text, str) else None
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,9 +165,11 @@ class Pod:
         scheduled: Json = next(
             (one for one in status.get("conditions") or [] if one["type"] == "PodScheduled"), {}
         )
-        created = when(meta.get("creationTimestamp")) or 0.0
+        created = untrusted.when(meta.get("creationTimestamp")) or 0.0
         node = spec.get("nodeName") or ""
-        placed = when(scheduled.get("lastTransitionTime")) if scheduled.get("status") == "True" else None
+        placed = (
+            untrusted.when(scheduled.get("lastTransitionTime")) if scheduled.get("status") == "True" else None
+        )
         key, is_grouped = _group(meta, spec, labels, notes)
         why, said = _said(scheduled.get("message"))
         return Pod(
@@ -187,7 +180,7 @@ class Pod:
             node=node,
             phase=status.get("phase") or "Pending",
             created=created,
-            placed=(placed or when(status.get("startTime")) or created) if node else None,
+            placed=(placed or untrusted.when(status.get("startTime")) or created) if node else None,
             ended=_end(meta, status),
             asks=_asked(spec),
             group=None if key is None else key.partition("#")[0],
@@ -199,7 +192,9 @@ class Pod:
             notes=notes,
             is_gated=bool(spec.get("schedulingGates")),
             why=why,
-            refused=when(scheduled.get("lastTransitionTime")) if scheduled.get("status") == "False" else None,
+            refused=untrusted.when(scheduled.get("lastTransitionTime"))
+            if scheduled.get("status") == "False"
+            else None,
             said=said,
             spec=spec,
             labels=labels,
@@ -338,15 +333,18 @@ def _end(meta: Json, status: Json) -> float | None:
     ends = [
         end
         for one in status.get("containerStatuses") or []
-        if (end := when(((one.get("state") or {}).get("terminated") or {}).get("finishedAt")))
+        if (end := untrusted.when(((one.get("state") or {}).get("terminated") or {}).get("finishedAt")))
     ]
     changes = [
-        when(one.get("lastTransitionTime"))
+        untrusted.when(one.get("lastTransitionTime"))
         for one in status.get("conditions") or []
         if one["status"] == "False"
     ]
     known = [each for each in changes if each is not None]
-    return max(ends or known, default=when(meta.get("deletionTimestamp")) or when(status.get("startTime")))
+    return max(
+        ends or known,
+        default=untrusted.when(meta.get("deletionTimestamp")) or untrusted.when(status.get("startTime")),
+    )
 
 
 def _asked(spec: Json) -> Amounts:

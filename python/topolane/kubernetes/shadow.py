@@ -9,6 +9,7 @@ from typing import Any
 
 from topolane import untrusted
 from topolane._engine import Machine
+from topolane.cluster.hosts import on_machine
 from topolane.cluster.hypothetical import Holder, Question
 from topolane.cluster.shadow import Ended, Look, Started
 from topolane.cluster.shadow_log import Past
@@ -16,7 +17,7 @@ from topolane.kubernetes import history
 from topolane.kubernetes.client import ClusterError, KubernetesCluster
 from topolane.kubernetes.export import JobRecord, job_records, of_each_node
 from topolane.kubernetes.fit import ignored, slots
-from topolane.kubernetes.inspection import PODS, on_machine
+from topolane.kubernetes.inspection import PODS
 from topolane.kubernetes.machine import NODES
 from topolane.kubernetes.objects import KubernetesNode, Pod
 from topolane.kubernetes.proofs import Proofs

@@ -8,11 +8,11 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from topolane._engine import Machine
+from topolane.cluster.hosts import hostlist, on_machine
 from topolane.cluster.view import NONE, Running, View, Waiting
 from topolane.kubernetes.export import of_each_node
 from topolane.kubernetes.fit import fits, may_use
-from topolane.kubernetes.inspection import KubernetesInspection, PodGroup, groups_of, on_machine
+from topolane.kubernetes.inspection import KubernetesInspection, PodGroup, groups_of
 from topolane.kubernetes.objects import GPUS, ONE, Pod
 from topolane.kubernetes.waiting import wait_reason
 
@@ -42,15 +42,6 @@ def view(look: KubernetesInspection, limits: Mapping[str, float | None] | None =
     The groups of topolane-scheduler keep their numbers of the look; other jobs get higher numbers.
     """
     return _Filling(look, limits).view()
-
-
-def hostlist(machine: Machine | None, names: Iterable[str]) -> str:
-    """Nodes as a hostlist; those that the machine lacks by their names."""
-    kept = sorted(set(names))
-    known = {name: None if machine is None else machine.node_named(name) for name in kept}
-    nodes = sorted(node for node in known.values() if node is not None)
-    listed = [machine.hostlist(nodes)] if machine is not None and nodes else []
-    return ",".join([*listed, *(name for name, node in known.items() if node is None)])
 
 
 class _Filling:
