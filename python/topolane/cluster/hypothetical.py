@@ -42,6 +42,8 @@ class Holder:
     """Whether no other job may use the links that it may use. Read where the system counts the slots."""
     share: Mapping[str, float] | None = None
     """What it takes of each node; None for whole nodes. Read where the engine counts what is free."""
+    is_beyond: bool = False
+    """Whether it has nodes that the machine lacks. Read where the system counts the slots."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,6 +72,23 @@ class Cost(NamedTuple):
     """None if it must stay."""
     group: int | None = None
     """Whose budget it is under."""
+    uses: int = 1
+    """How much of the budget it takes."""
+    rank: int = 0
+    """A job of a higher rank goes only if those of lower ranks make no room."""
+
+
+class Counted(NamedTuple):
+    """What the slots of nodes follow from, where the system counts them and several jobs may be on a node."""
+
+    asks: Sequence[int]
+    """What a slot takes of each kind of amount."""
+    free: Sequence[int]
+    """What is free of each kind, node after node."""
+    most: Sequence[int]
+    """The most slots of each node."""
+    left: Mapping[int, tuple[Sequence[int], Sequence[int]]]
+    """By job: the nodes where it leaves something if it goes, and the amounts of each kind, node after node."""
 
 
 class Hypothetical:
@@ -120,7 +139,8 @@ class Hypothetical:
                 # A job one of whose links is out of service may use the others of its groups.
                 links = job.links if links_out.isdisjoint(job.links) else ()
                 is_isolated = job.link_use in (ISOLATED, UNKNOWN)
-                made.hold(job.id, Holder(job.nodes, links, job.bandwidth_share, is_isolated, job.share))
+                holder = Holder(job.nodes, links, job.bandwidth_share, is_isolated, job.share, job.is_beyond)
+                made.hold(job.id, holder)
         return made
 
     @property
@@ -208,15 +228,22 @@ class Hypothetical:
         costs: Mapping[int, Cost],
         budgets: Sequence[int] = (),
         *,
+        counted: Counted | None = None,
         questions: int | None = None,
     ) -> RoomPlan | NoRoom:
-        """The cheapest jobs to be disturbed so that the policy places a job on whole nodes.
+        """The cheapest jobs to be disturbed so that the policy places a job.
 
-        costs: of jobs that hold whole nodes. budgets: how many jobs of each group may be disturbed. questions: how often the policy is
-        asked at most.
+        costs: of jobs that hold whole nodes, or leave amounts that are `counted`; of sets that cost the same that of earlier jobs goes.
+        budgets: how much of each group may be disturbed. questions: how often the policy is asked at most.
         """
         rows = [
-            (job, sorted(set(self._holders[job].nodes)), list(self._holders[job].links), *cost)
+            (
+                job,
+                sorted(set(self._holders[job].nodes)),
+                list(self._holders[job].links),
+                cost.node_seconds,
+                cost.group,
+            )
             for job, cost in costs.items()
             if job not in self._unfit
         ]
@@ -231,6 +258,11 @@ class Hypothetical:
             eligible=self._eligible(question),
             min_bandwidth=self._min_bandwidth,
             questions=questions,
+            ranks={job: cost.rank for job, cost in costs.items() if cost.rank},
+            uses={job: cost.uses for job, cost in costs.items() if cost.uses != 1},
+            counted=counted,
+            # Without counted slots, a job whose place is free keeps off others as the policy does.
+            isolated=None if counted is None else {job for job in costs if self._holders[job].is_isolated},
         )
 
     def room(self) -> dict[str, Any]:
@@ -268,7 +300,8 @@ class Hypothetical:
         nodes, links = list(holder.nodes), list(holder.links)
         if self._counts_slots:
             share = holder.bandwidth_share
-            state.overlay(nodes, holder.is_isolated, links=links, bandwidth_share=share, id=job)
+            isolated, beyond = holder.is_isolated, holder.is_beyond
+            state.overlay(nodes, isolated, beyond, links=links, bandwidth_share=share, id=job)
             return True
         taken = None if holder.share is None else dict(holder.share)
         # A job whose links another one holds as well is there without them.

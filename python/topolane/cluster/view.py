@@ -1,5 +1,5 @@
 """A live system at one moment: what runs, what waits, and what the plug-in decided. The adapter of each host fills it (`slurm.view`,
-`kubernetes.view`); status, explanations, questions, metrics and the live page read it, and do not know the host.
+`kubernetes.view`, `nova.view`); status, explanations, questions, metrics and the live page read it, and do not know the host.
 
 Jobs have numbers by which the engine knows them, nodes and links the numbers of the machine. Times in seconds: Unix time, or since
 second 0 of a log.
@@ -56,6 +56,8 @@ class Running:
     link_use: str = SHARED
     is_ours: bool = True
     """Whether its system asks the plug-in about it."""
+    is_beyond: bool = False
+    """Whether it has nodes that the machine lacks, so that it may use all links above the others. Only Nova's plug-in counts so."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

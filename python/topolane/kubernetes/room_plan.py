@@ -1,6 +1,6 @@
 """A plan that makes room for a waiting group of pods: which groups and single pods to evict, at the least cost, and where it starts then.
 
-`make_room` asks Topolane's engine (crates/placement/src/making_room) with the policy of the group. Nothing here changes the cluster.
+`make_room` of `cluster.hypothetical` asks the engine with the policy of the group. Nothing here changes the cluster.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import ClassVar
 
 from topolane import texts
-from topolane._engine import Decision, InputError, Machine, NoRoom, State
+from topolane._engine import Decision, InputError, Machine, NoRoom
 from topolane._engine import RoomPlan as Found
-from topolane._engine import make_room as engine_room
 from topolane.cluster import room_files
-from topolane.cluster.hypothetical import Hypothetical, NodeSlots, Question
+from topolane.cluster.hosts import on_machine
+from topolane.cluster.hypothetical import Cost, Counted, Holder, Hypothetical, NodeSlots, Question
 from topolane.cluster.room_files import NoPlanError
 from topolane.kubernetes.budgets import Budget
 from topolane.kubernetes.explain import unknown
@@ -37,8 +37,8 @@ KINDS = {"namespace": "NAME", "priorityclass": "NAME", "group": "NAMESPACE/NAME"
 """What `--untouchable` may name, and how."""
 STAYS = {"topolane.io/untouchable": "true", "cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 """Annotations of pods that must stay."""
-Counted = tuple[list[int], list[int], list[int], dict[int, tuple[list[int], list[int]]]]
-"""Amounts of each kind: what a slot takes, what is free by node, the most slots by node, and what each unit leaves on which nodes."""
+FIRST_THAT_STAYS = 1 << 32
+"""The first identity of groups that stay, above those of units that may go."""
 SYSTEM = 2_000_000_000
 """The priority from which on pods are the system's."""
 RETURNING = {"DaemonSet": "of a DaemonSet", "Node": "of a node itself"}
@@ -329,6 +329,8 @@ class _Present:
         self._why: Counter[str] = Counter()
         self.units: dict[int, Unit] = {}
         """What may go, by the identity that the engine knows it by."""
+        self._holders: dict[int, Holder] = {}
+        """All that holds nodes or links, by the same identity."""
         may_go: list[Unit] = []
         stay: list[Unit] = []
         for unit in units_of(look, group.name):
@@ -381,38 +383,31 @@ class _Present:
 
     def _lay(self, may_go: Iterable[Unit], stay: Iterable[Unit]) -> None:
         look = self._look
-        self.state = State(self._machine)
-        """Links in use by what stays."""
-        self._rows: list[tuple[int, list[int], list[int], float | None, int | None]] = []
         taken: set[int] = set()
         stays = [unit.group for unit in stay if unit.group is not None]
         for number, unit in enumerate(may_go):
-            named = (self._machine.node_named(pod.node) for pod in unit.pods)
-            nodes = sorted({node for node in named if node is not None})
-            own = look.allocations.get(unit.group) if unit.group is not None else None
-            links = () if own is None else own.links
-            if not nodes or taken & set(links):
+            holder = self._holder(unit)
+            is_there = on_machine([pod.node for pod in unit.pods], self._machine)
+            if not is_there or not taken.isdisjoint(holder.links):
                 # It leaves nothing on the machine, or its links are not known: it stays where it is.
                 stays += [] if unit.group is None else [unit.group]
                 continue
-            taken |= set(links)
-            self.units[number] = unit
-            budget = next((at for at, each in enumerate(self._budgets) if each.counts(unit.pods)), None)
-            if unit.group is not None:
-                nodes = sorted(set(look.holders[unit.group]))
-            self._rows.append((number, nodes, list(links), max(unit.cost(look), AN_EVICTION), budget))
-        for group in stays:
-            self._overlay(group)
+            taken |= set(holder.links)
+            self.units[number], self._holders[number] = unit, holder
+        for number, group in enumerate((one for one in stays if look.holders.get(one)), FIRST_THAT_STAYS):
+            self._holders[number] = self._holder(Unit("", group, ()))
 
-    def _overlay(self, number: int) -> None:
-        look = self._look
-        if nodes := look.holders.get(number):
-            own = look.allocations.get(number)
-            links, share = (list(own.links), own.bandwidth_share) if own else ([], 1.0)
-            self.state.overlay(nodes, number in look.closed, links=links, bandwidth_share=share, id=number)
+    def _holder(self, unit: Unit) -> Holder:
+        """The nodes of a unit, and the links of a group."""
+        look, number = self._look, unit.group
+        if number is None:
+            return Holder(tuple(on_machine([pod.node for pod in unit.pods], self._machine)))
+        own, nodes = look.allocations.get(number), tuple(sorted(set(look.holders.get(number, ()))))
+        links, share = (own.links, own.bandwidth_share) if own else ((), 1.0)
+        return Holder(nodes, links, share, number in look.closed)
 
     def _counted(self) -> Counted:
-        """What the slots of nodes follow from: what pods ask for that wait, what is left, and what each unit leaves."""
+        """What pods ask for that wait, what is left, and what each unit leaves."""
         asks = {key: amount for key, amount in self._group.first.asks.items() if amount > 0}
         taken = held(pod for pod in self._look.pods if not pod.is_ending)
         eligible = set(self.eligible)
@@ -428,31 +423,30 @@ class _Present:
             on = [(node, amounts) for node, amounts in there if node is not None]
             amounts = [_limited(amounts.get(key, 0)) for _, amounts in on for key in asks]
             left[number] = ([node for node, _ in on], amounts)
-        return [_limited(amount) for amount in asks.values()], free, most, left
+        return Counted([_limited(amount) for amount in asks.values()], free, most, left)
 
     def cheapest(self, policy: str) -> Found | NoRoom:
         """The engine's plan: the units of the lowest ranks that are enough, and of these the cheapest."""
-        ranks = sorted({unit.rank for unit in self.units.values()})
-        uses = {
-            number: self._budgets[budget].counts(self.units[number].pods)
-            for number, *_, budget in self._rows
-            if budget is not None
-        }
-        return engine_room(
-            self.state,
-            policy,
-            self._group.size,
-            self._rows,
-            stacked=True,
-            budgets=[min(budget.allowed, MOST) for budget in self._budgets],
-            eligible=self.eligible,
-            min_bandwidth=self._group.share,
-            ranks={number: ranks.index(unit.rank) for number, unit in self.units.items()},
-            uses=uses,
+        asked = Hypothetical(self._machine, policy, self._group.share, counts_slots=True)
+        for number, holder in self._holders.items():
+            asked.hold(number, holder)
+        return asked.make_room(
+            Question(self._group.number, self._group.size, eligible=self.eligible, stacked=True),
+            self._costs(),
+            [min(budget.allowed, MOST) for budget in self._budgets],
             counted=self._counted(),
-            isolated={number for number, unit in self.units.items() if unit.group in self._look.closed},
-            id=self._group.number,
         )
+
+    def _costs(self) -> dict[int, Cost]:
+        ranks = sorted({unit.rank for unit in self.units.values()})
+        found = {}
+        for number, unit in self.units.items():
+            counts = [budget.counts(unit.pods) for budget in self._budgets]
+            budget = next((at for at, count in enumerate(counts) if count), None)
+            uses = 1 if budget is None else counts[budget]
+            cost = max(unit.cost(self._look), AN_EVICTION)
+            found[number] = Cost(cost, budget, uses, ranks.index(unit.rank))
+        return found
 
 
 def _limited(amount: int) -> int:
