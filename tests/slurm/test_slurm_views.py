@@ -10,11 +10,15 @@ from typing import Any
 
 import pytest
 import rich.live
+import topolane
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from plugin_files import waiting, write_jobs
 from room_records import TREE, look_at, runs, waits
+from topolane._engine import LinkUse, Machine
 from topolane.cli import slurm_status
 from topolane.cluster.hypothetical import Hypothetical
-from topolane.cluster.links import Links
+from topolane.cluster.links import CrossedGroup, Links
 from topolane.cluster.view import Running, View
 from topolane.serve import slurm as served
 from topolane.slurm import plugin_state
@@ -70,24 +74,83 @@ def test_names_of_jobs_are_no_markup(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "[/x]" in shown.getvalue() and "[red]job[/red]" in shown.getvalue()
 
 
-def test_metrics_ask_only_isolated_jobs_whom_they_may_meet(
+def test_what_is_counted_for_all_jobs_does_not_grow_with_their_square(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On common links each job may meet all others: lists of them would grow with the square of the jobs."""
-    asked: list[str] = []
-    meant = Links.of
+    """On common links each job may meet all others. A row names a few; the figures ask whether there is one. With n jobs on
+    the same links the others are looked at n times a few, not n times n.
+    """
+    looked: list[int] = []
+    meant = CrossedGroup.others
 
-    def of(links: Links, job: Running) -> list[tuple[str, list[str]]]:
-        asked.append(job.name)
-        return meant(links, job)
+    def others(group: CrossedGroup, job: int, owns: bool) -> Iterator[int]:
+        for other in meant(group, job, owns):
+            looked.append(other)
+            yield other
 
-    monkeypatch.setattr(Links, "of", of)
+    monkeypatch.setattr(CrossedGroup, "others", others)
+    monkeypatch.setattr("topolane.cluster.status.MOST_MET", 2)
     crossing = [runs(number, f"node[{number},{number + 12}]", 1) for number in range(1, 7)]
+    found = status(look_at(tmp_path, *crossing, policy="isolated"))
+    assert [len(row.may_meet) for row in found.running] == [2] * 6
+    # For each job: two names, met in each of its groups, and one more that is too many; and one for the figures.
+    groups = 4
+    assert len(looked) <= 6 * (2 * groups + 1 + 1) < 6 * 5 * groups
+    looked.clear()
     samples = {one.name: one.samples for one in metrics(look_at(tmp_path, *crossing, policy="first-fit"))}
-    assert samples["topolane_slurm_links_shared"][0].value > 0 and not asked
+    assert samples["topolane_slurm_links_shared"][0].value > 0 and not looked
     assert {one.labels["state"]: one.value for one in samples["topolane_slurm_nodes"]}["busy"] == 12
     list(metrics(look_at(tmp_path, *crossing, policy="isolated")))
-    assert len(asked) == 6
+    assert len(looked) <= 2 * 6
+
+
+def test_links_of_jobs_on_several_sites_are_counted() -> None:
+    """Both jobs use the uplinks of a leaf and of a pod on each site; what joins sites is no cable."""
+    ways = [[f"site{s}", f"pod{s}", f"leaf{s}{leaf}"] for s in range(2) for leaf in range(2)]
+    machine = Machine.of("sites", [(way, [f"{way[2]}n{i}" for i in range(3)]) for way in ways])
+    one, other = (
+        Running(number, str(number), "", "", (number, 6 + number), 0.0, None) for number in range(2)
+    )
+    links = Links(machine, View(0.0, (one, other), ()))
+    assert links.met(one) == ["1"] and links.shared() == 4
+
+
+DOMAINS = topolane.machine("nvl72(units=2)")
+"""Nodes of a rack are joined by NVLink as well: a job in one rack crosses nothing."""
+
+
+@st.composite
+def machines_with_jobs(draw: st.DrawFn) -> tuple[Machine, tuple[Running, ...]]:
+    """A machine whose groups may have the same names, with or without domains, and jobs anywhere on it, some with own links."""
+    ways = [["site", f"pod{p}", f"leaf{leaf}"] for p in range(3) for leaf in range(2)]
+    small = Machine.of("small", [(way, [f"{'-'.join(way)}-{i}" for i in range(3)]) for way in ways])
+    machine = draw(st.sampled_from([TREE, small, DOMAINS]))
+    jobs = []
+    for number in range(draw(st.integers(0, 7))):
+        first = draw(st.integers(0, machine.nodes - 1))
+        last = draw(st.sampled_from([min(first + 5, machine.nodes - 1), machine.nodes - 1]))
+        nodes = draw(st.sets(st.integers(first, last), min_size=1, max_size=6))
+        own = draw(st.sets(st.integers(0, machine.links - 1), max_size=2)) if machine.links else set()
+        jobs.append(
+            Running(number, f"j{number}", "", "", tuple(sorted(nodes)), 0.0, None, links=tuple(sorted(own)))
+        )
+    return machine, tuple(jobs)
+
+
+@settings(max_examples=300, deadline=None)
+@given(made=machines_with_jobs())
+def test_users_of_links_are_those_of_the_engine(made: tuple[Machine, tuple[Running, ...]]) -> None:
+    """The engine compares each job with each: for all jobs at once that is slow, and the answers are the same."""
+    machine, jobs = made
+    links = Links(machine, View(0.0, jobs, ()))
+    use = LinkUse(machine, [(job.id, job.nodes, job.links) for job in jobs])
+    assert links.shared() == use.shared
+    for job in jobs:
+        met = [(group, [f"j{other}" for other in others]) for group, others in use.meetings(job.id)]
+        assert links.of(job) == met
+        every = sorted({other for _, others in met for other in others})
+        assert links.met(job) == every and len(links.met(job, 2)) == min(len(every), 2)
+        assert set(links.met(job, 2)) <= set(every)
 
 
 def test_jobs_are_named_in_the_order_of_their_numbers(tmp_path: Path) -> None:

@@ -9,42 +9,104 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from topolane._engine import LinkUse, Machine, Obstacle, Refusal
+from topolane._engine import LinkUse, Machine, Obstacle, Refusal, crossings
 from topolane.cluster.view import NONE, Running, View
 from topolane.units import plural
 
 LISTED = 6
 """Groups that are named one by one."""
+MOST_MET = 100
+"""Jobs that a row of a status names as those that a job may meet."""
+
+
+@dataclasses.dataclass(frozen=True)
+class CrossedGroup:
+    """A group of the machine, and the jobs that may use its uplinks, in order."""
+
+    name: str
+    users: tuple[int, ...]
+    sharing: tuple[int, ...]
+    """Those that own no links: two jobs that do never meet."""
+    is_site: bool
+    """Whether it is of the top level, which has no uplinks."""
+
+    def others(self, job: int, owns: bool) -> Iterator[int]:
+        """The jobs that a job may meet there."""
+        return (other for other in (self.sharing if owns else self.users) if other != job)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether two jobs may meet there."""
+        return len(self.users) > 1 and bool(self.sharing)
+
+
+def crossed(machine: Machine, jobs: Iterable[Running]) -> dict[int, list[CrossedGroup]]:
+    """The groups whose uplinks each job may use, from the leaves up, by the job's number."""
+    jobs = [job for job in jobs if job.nodes]
+    if machine.domains():
+        # A job inside one domain, whose nodes a faster network joins, crosses nothing: only the engine knows that.
+        jobs = [job for job in jobs if LinkUse(machine, [(job.id, job.nodes, ())]).meetings(job.id)]
+    rows = [(job.id, [(node, node + 1) for node in job.nodes]) for job in jobs]
+    owners = {job.id for job in jobs if job.links}
+    levels = [machine.groups(level) for level in range(1, machine.depth + 1)]
+    found: dict[int, list[CrossedGroup]] = {job.id: [] for job in jobs}
+    users = crossings(machine.nodes, [[first for first, *_ in groups] for groups in levels], rows)
+    for level, (groups, by_group) in enumerate(zip(levels, users, strict=True), 1):
+        for (_, _, name), crossing in zip(groups, by_group, strict=True):
+            sharing = tuple(job for job in crossing if job not in owners)
+            group = CrossedGroup(name, tuple(crossing), sharing, level == machine.depth)
+            for job in crossing:
+                found[job].append(group)
+    return found
 
 
 class Links:
-    """Which jobs may use which links, of the jobs of a view that count as users."""
+    """Which jobs may use which links, of the jobs of a view that count as users.
+
+    On common links each job may meet all others. So what is counted for all jobs grows with the jobs and the groups that they cross;
+    only what is asked of one job goes through the others.
+    """
 
     def __init__(self, machine: Machine, view: View) -> None:
         self._machine, self._claiming = machine, {job.id: job for job in view.claiming}
-        self._use = LinkUse(machine, [(job.id, job.nodes, job.links) for job in view.claiming])
+        self._crossed = crossed(machine, self._claiming.values())
 
     def shared(self) -> int:
         """How many links two jobs or more may use."""
-        return self._use.shared
+        shared = {
+            id(group): group for groups in self._crossed.values() for group in groups if group.is_shared
+        }
+        if any(group.is_site for group in shared.values()):
+            # The engine does not count the links of two jobs on several sites.
+            names = {group.name for group in shared.values() if not group.is_site}
+            return sum(lower in names for _, lower, *_ in self._machine.link_names())
+        # Two users of each group stand for all, so the engine need not compare each with each.
+        some = {job for group in shared.values() for job in (group.sharing[0], *group.users[:2])}
+        users = (self._claiming[job] for job in some)
+        return LinkUse(self._machine, [(job.id, job.nodes, job.links) for job in users]).shared
 
     def of(self, job: Running) -> list[tuple[str, list[str]]]:
         """The groups whose uplinks a job may use, and the other jobs that it may meet there."""
-        if job.id not in self._claiming:
-            return []
         return [
-            (group, [self._claiming[other].name for other in others])
-            for group, others in self._use.meetings(job.id)
+            (group.name, [self._claiming[other].name for other in group.others(job.id, bool(job.links))])
+            for group in self._crossed.get(job.id, ())
         ]
 
-    def met(self, job: Running) -> list[str]:
-        """The other jobs that a job may meet on links."""
-        return sorted({other for _, others in self.of(job) for other in others})
+    def met(self, job: Running, most: int | None = None) -> list[str]:
+        """The other jobs that a job may meet on links; at most `most` of them."""
+        groups = self._crossed.get(job.id, ())
+        others = (other for group in groups for other in group.others(job.id, bool(job.links)))
+        found: dict[int, str] = {}
+        for other in others:
+            if most is not None and len(found) == most:
+                break
+            found[other] = self._claiming[other].name
+        return sorted(found.values())
 
     @property
     def apart(self) -> frozenset[int]:
         """The jobs with links of their own that share no link with any other job."""
-        return frozenset(job.id for job in self._claiming.values() if job.links and not self.met(job))
+        return frozenset(job.id for job in self._claiming.values() if job.links and not self.met(job, 1))
 
     def home(self, job: Running) -> tuple[int | None, str | None]:
         """The lowest group that holds all nodes of a job: its level from 1 (leaves) on, and its name; None without nodes."""
@@ -143,11 +205,11 @@ def touched(machine: Machine, links: Collection[int], jobs: Iterable[Running]) -
     if not links:
         return {}
     jobs = list(jobs)
-    use = LinkUse(machine, [(job.id, job.nodes, job.links) for job in jobs])
+    over = crossed(machine, jobs)
     rows, found = machine.link_names(), {}
     lower = {link: rows[link][1] for link in links}
     for job in jobs:
-        groups = set() if job.links else {group for group, _ in use.meetings(job.id)}
+        groups = set() if job.links else {group.name for group in over.get(job.id, ())}
         groups |= {machine.node_name(node) for node in job.nodes} if len(job.nodes) > 1 else set()
         owns = tuple(sorted(set(job.links) & set(links)))
         may_use = tuple(sorted(link for link, group in lower.items() if group in groups and link not in owns))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from topolane._engine import Machine
-from topolane.cluster.links import Links
+from topolane.cluster.links import MOST_MET, Links
 from topolane.cluster.view import ISOLATED, Running, View, Waiting
 
 
@@ -39,7 +39,7 @@ class RunningRow:
     bandwidth_share: float | None
     """Its share of full bandwidth on them; None if it has none."""
     may_meet: list[str]
-    """Other jobs that may use the same links."""
+    """Other jobs that may use the same links, MOST_MET of them at most."""
     start: float
     expected_end: float | None
 
@@ -130,7 +130,7 @@ def node_counts(machine: Machine, view: View) -> NodeCounts:
 
 def sharing(links: Links, view: View) -> LinkSharing:
     """Counts links by their users."""
-    meeting = [job.name for job in view.claiming if job.link_use == ISOLATED and links.met(job)]
+    meeting = [job.name for job in view.claiming if job.link_use == ISOLATED and links.met(job, 1)]
     return LinkSharing(len({link for job in view.running for link in job.links}), links.shared(), meeting)
 
 
@@ -141,7 +141,7 @@ def _running(job: Running, links: Links | None) -> RunningRow:
         *(job.name, job.title, job.user, job.part, nodes, job.hosts, list(job.ranks)),
         *(job.slots, job.size, level, home, job.policy, job.link_use, len(job.links)),
         bandwidth_share=job.bandwidth_share if job.links else None,
-        may_meet=[] if links is None else links.met(job),
+        may_meet=[] if links is None else links.met(job, MOST_MET),
         start=job.start,
         expected_end=job.end,
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 
-from topolane._engine import Decision, LinkUse, Machine
+from topolane._engine import Decision, Machine
 from topolane.cluster.explain import InTheWay, Why
 from topolane.cluster.hypothetical import NodeSlots
-from topolane.cluster.links import LISTED, Words, jobs_named
+from topolane.cluster.links import LISTED, Words, crossed, jobs_named
 from topolane.cluster.view import ISOLATED, View, Waiting
 from topolane.slurm.inspection import SlurmInspection, names_in, on_machine
 from topolane.slurm.records import SlurmJob
@@ -75,11 +75,11 @@ def _others(look: SlurmInspection, machine: Machine, job: SlurmJob) -> frozenset
 def _isolated_around(machine: Machine, view: View, idle: Collection[int]) -> Iterator[str]:
     """The groups with idle nodes whose uplinks isolated jobs have for themselves: stock Slurm's nodes keep off these."""
     jobs = [job for job in view.claiming if job.link_use == ISOLATED]
-    use = LinkUse(machine, [(job.id, job.nodes, job.links) for job in jobs])
+    over = crossed(machine, jobs)
     users: dict[str, list[str]] = {}
     for job in jobs:
-        for group, _ in use.meetings(job.id):
-            users.setdefault(group, []).append(job.name)
+        for one in over.get(job.id, ()):
+            users.setdefault(one.name, []).append(job.name)
     counted = {name: count for _, name, count, _ in machine.outline(list(idle))}
     found = sorted((-counted[group], group) for group in users if counted.get(group))
     for less, group in found[:LISTED]:
