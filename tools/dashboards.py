@@ -186,8 +186,8 @@ DASHBOARDS: dict[str, tuple[str, str, list[list[Panel]]]] = {
         "call_limit_seconds",
         [
             [
-                stat("groups that run", 'max(sum by (instance) (<groups state="running">))'),
-                stat("groups that wait", 'max(sum by (instance) (<groups state="waiting">))'),
+                stat("groups that run", 'max(sum by (instance) (<jobs state="running">))'),
+                stat("groups that wait", 'max(sum by (instance) (<jobs state="waiting">))'),
                 stat("GPUs free", "max(<gpus_free>)", "GPUs in service that no pod holds."),
                 stat(
                     "failures of the plugin",
@@ -218,8 +218,8 @@ DASHBOARDS: dict[str, tuple[str, str, list[list[Panel]]]] = {
                 ),
             ],
             [
-                lines("groups", {"{{state}} {{policy}}": "max by (state, policy) (<groups>)"}, stacked=True),
-                lines("groups that the policy refused", {"{{kind}}": "max by (kind) (<refused_groups>)"}),
+                lines("groups", {"{{state}} {{policy}}": "max by (state, policy) (<jobs>)"}, stacked=True),
+                lines("groups that the policy refused", {"{{kind}}": "max by (kind) (<refused_jobs>)"}),
                 lines(
                     "longest wait of a refused group",
                     {"{{kind}}": "max by (kind) (<refused_wait_seconds>)"},
@@ -230,12 +230,12 @@ DASHBOARDS: dict[str, tuple[str, str, list[list[Panel]]]] = {
                 lines("nodes", {"{{state}}": "max by (state) (<nodes>)"}, stacked=True),
                 lines(
                     "how many more groups fit",
-                    {"{{size}} in one {{level}}": "max by (level, size) (<room_groups>)"},
+                    {"{{size}} in one {{level}}": "max by (level, size) (<room_jobs>)"},
                     "Groups of a size, in idle nodes, inside one domain of a level, each alone with the rest.",
                 ),
                 lines(
                     "links",
-                    {"owned": "max(<links_owned>)", "groups not proved": "max(<groups_not_proved>)"},
+                    {"owned": "max(<links_owned>)", "groups not proved": "max(<jobs_not_proved>)"},
                     "Links between switches that one group has for itself, and groups that nothing proves.",
                 ),
             ],
@@ -260,11 +260,14 @@ DASHBOARDS: dict[str, tuple[str, str, list[list[Panel]]]] = {
             [
                 stat("Nova answers", "<up>", red="0"),
                 stat(
-                    "what is wrong with the topology", "<problems>", "`topolane nova show` says it.", red="1"
+                    "what is wrong with the topology",
+                    "<problems>",
+                    "`topolane nova status` says it.",
+                    red="1",
                 ),
                 stat(
-                    "groups that share links with isolated ones",
-                    "sum by (instance) (<groups_sharing_links>)",
+                    "isolated groups that share links",
+                    "<isolated_jobs_sharing_links>",
                     "0 unless something is wrong.",
                     red="1",
                 ),
@@ -273,19 +276,22 @@ DASHBOARDS: dict[str, tuple[str, str, list[list[Panel]]]] = {
             ],
             [
                 lines("compute hosts", {"{{state}}": "sum by (state) (<nodes>)"}, stacked=True),
-                lines("server groups", {"{{placement}}": "sum by (placement) (<groups>)"}, stacked=True),
+                lines(
+                    "server groups", {"{{state}} {{policy}}": "sum by (state, policy) (<jobs>)"}, stacked=True
+                ),
             ],
             [
                 lines(
                     "groups above the least hops",
-                    {"{{placement}}": "sum by (placement) (<groups_above_least>)"},
+                    {"{{policy}}": "sum by (policy) (<jobs_above_least>)"},
                     "`topolane nova plan` says which migrations bring them together. Groups that ask for spread are above on "
                     "purpose.",
                 ),
                 lines(
                     "hops above the least",
-                    {"{{placement}}": "sum by (placement) (<hops_above_least>)"},
+                    {"{{policy}}": "sum by (policy) (<hops_above_least>)"},
                 ),
+                lines("links that groups may share", {"{{instance}}": "<links_shared>"}),
                 lines(
                     "requests refused",
                     {"{{kind}}": "sum by (kind) (increase(<refusals_total>[$__rate_interval]))"},

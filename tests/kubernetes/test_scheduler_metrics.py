@@ -55,9 +55,9 @@ def test_the_metrics_tell_what_the_scheduler_did(empty: ControlPlane) -> None:
         assert metrics.value("calls_total", end="refused") >= 1
         assert metrics.value("calls_total", end="wait_failed") == 0 == metrics.value("failures_total")
         assert metrics.value("call_seconds_count") >= 2 <= metrics.value("decision_seconds_count")
-        assert metrics.value("groups", state="running", policy="isolated") == 1
-        assert metrics.value("groups", state="waiting", policy="isolated") == 1
-        assert metrics.value("refused_groups", kind="would-share-links") == 1
+        assert metrics.value("jobs", state="running", policy="isolated") == 1
+        assert metrics.value("jobs", state="waiting", policy="isolated") == 1
+        assert metrics.value("refused_jobs", kind="would-share-links") == 1
         until(lambda: metrics.value("refused_wait_seconds", kind="would-share-links") > 0.5, "the wait grows")
         assert metrics.value("nodes", state="busy") == 20 and metrics.value("nodes", state="idle") == 44
         assert metrics.value("gpus") == 512 and metrics.value("gpus_free") == 352
@@ -68,7 +68,7 @@ def test_the_metrics_tell_what_the_scheduler_did(empty: ControlPlane) -> None:
         assert sum(racks) == 44 == metrics.value("domain_nodes", level="topo/block", state="idle")
         for size in (1, 4, 16):
             room = sum(idle // size for idle in racks)
-            assert metrics.value("room_groups", level="topo/rack", size=str(size)) == room
+            assert metrics.value("room_jobs", level="topo/rack", size=str(size)) == room
         assert metrics.value("call_limit_seconds", profile="topolane") == 0.2
         empty.patch(f"/api/v1/nodes/{idle}", {"spec": {"unschedulable": True}})
         until(lambda: metrics.value("nodes", state="out_of_service") == 1, "it is out of service")
@@ -146,7 +146,7 @@ def test_prometheus_scrapes_the_scheduler(prometheus: str, empty: ControlPlane, 
         with scraping(prometheus, tmp_path, "kubernetes", f"127.0.0.1:{port}", **scrape) as server:
             check_scraped(server, "kubernetes", metrics.text())
             until(
-                lambda: server.values('topolane_kubernetes_groups{state="running"}') == [1],
+                lambda: server.values('topolane_kubernetes_jobs{state="running"}') == [1],
                 "a scrape after the start",
             )
             check_quiet(server)

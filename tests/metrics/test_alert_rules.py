@@ -69,7 +69,7 @@ FIRES: dict[str, dict[str, dict[str, str]]] = {
         },
         "TopolaneKubernetesGroupNeverFits": {
             "call_limit_seconds": "0.2x60",
-            'refused_groups{kind="never"}': "2x60",
+            'refused_jobs{kind="never"}': "2x60",
         },
         "TopolaneKubernetesCallsSlow": {
             'call_seconds_bucket{le="0.1"}': "0+90x60",
@@ -85,8 +85,7 @@ FIRES: dict[str, dict[str, dict[str, str]]] = {
         "TopolaneNovaNodesOffTree": {"up": "1x120", "nodes_off_tree": "2x120"},
         "TopolaneNovaIsolatedGroupsShareLinks": {
             "up": "1x60",
-            'groups_sharing_links{placement="isolated"}': "1x60",
-            'groups_sharing_links{placement="compact"}': "1x60",
+            "isolated_jobs_sharing_links": "1x60",
         },
         "TopolaneNovaRefusalsUnknown": {"up": "1x60", "refusals_known": "0x60"},
         "TopolaneNovaHintsInvalid": {"up": "1x60", 'refusals_total{kind="invalid-hint"}': "0+1x60"},
@@ -149,7 +148,7 @@ WELL: dict[str, dict[str, str]] = {
         'calls_total{end="stock_failed"}': "2x120",
         'refused_wait_seconds{kind="would-share-links"}': "600x120",
         'refused_wait_seconds{kind="not-now"}': "900000x120",
-        'refused_groups{kind="never"}': "0x120",
+        'refused_jobs{kind="never"}': "0x120",
         'nodes{state="idle"}': "4x120",
         'call_seconds_bucket{le="0.1"}': "0+100x120",
         'call_seconds_bucket{le="+Inf"}': "0+100x120",
@@ -158,7 +157,7 @@ WELL: dict[str, dict[str, str]] = {
         "up": "1x120",
         "problems": "0x120",
         "nodes_off_tree": "0x120",
-        'groups_sharing_links{placement="isolated"}': "0x120",
+        "isolated_jobs_sharing_links": "0x120",
         "refusals_known": "1x120",
         'refusals_total{kind="invalid-hint"}': "4x120",
         'refusals_total{kind="not-now"}': "0+5x120",

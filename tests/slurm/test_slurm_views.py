@@ -17,9 +17,10 @@ from plugin_files import waiting, write_jobs
 from room_records import TREE, look_at, runs, waits
 from topolane._engine import LinkUse, Machine
 from topolane.cli import slurm_status
+from topolane.cluster.families import Families
 from topolane.cluster.hypothetical import Hypothetical
 from topolane.cluster.links import CrossedGroup, Links
-from topolane.cluster.view import Running, View
+from topolane.cluster.view import Refused, Running, View, Waiting
 from topolane.serve import slurm as served
 from topolane.slurm import plugin_state
 from topolane.slurm.explain import explain
@@ -151,6 +152,41 @@ def test_users_of_links_are_those_of_the_engine(made: tuple[Machine, tuple[Runni
         every = sorted({other for _, others in met for other in others})
         assert links.met(job) == every and len(links.met(job, 2)) == min(len(every), 2)
         assert set(links.met(job, 2)) <= set(every)
+
+
+def test_jobs_and_refusals_have_one_writer() -> None:
+    """Jobs by state and policy; of each kind of refusal how many, 0 for a kind that did not occur, and the longest wait. A job that
+    may not begin yet does not wait.
+    """
+    runs = Running(1, "1", "", "", (0,), 0.0, None, policy="isolated")
+    waits = [
+        Waiting(
+            *(number, str(number), "", "", 1, submit, None),
+            begin=begin,
+            refused=None if kind is None else Refused(kind, 1),
+            policy=None,
+        )
+        for number, submit, begin, kind in (
+            (2, 10.0, 0.0, "not-now"),
+            (3, 0.0, 60.0, "not-now"),
+            (4, 0.0, 0.0, None),
+        )
+    ]
+    families = Families("slurm")
+    found = [families.jobs([runs], waits), *families.refused(waits, ["never", "not-now"], 100.0)]
+    values = {
+        (sample.name.removeprefix("topolane_slurm_"), *sample.labels.values()): sample.value
+        for family in found
+        for sample in family.samples
+    }
+    assert values == {
+        ("jobs", "running", "isolated"): 1,
+        ("jobs", "waiting", "unknown"): 3,
+        ("refused_jobs", "never"): 0,
+        ("refused_jobs", "not-now"): 2,
+        ("refused_wait_seconds", "never"): 0,
+        ("refused_wait_seconds", "not-now"): 90,
+    }
 
 
 def test_jobs_are_named_in_the_order_of_their_numbers(tmp_path: Path) -> None:

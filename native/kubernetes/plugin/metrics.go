@@ -105,14 +105,14 @@ func gauge(name, help string, labels ...string) *metrics.Desc {
 }
 
 var (
-	groupsDesc  = gauge("groups", "Groups by state and policy", "state", "policy")
-	refusedDesc = gauge("refused_groups", "Waiting groups that the policy refused last, by kind of refusal", "kind")
+	groupsDesc  = gauge("jobs", "Groups by state and policy", "state", "policy")
+	refusedDesc = gauge("refused_jobs", "Waiting groups that the policy refused last, by kind of refusal", "kind")
 	waitDesc    = gauge("refused_wait_seconds", "The longest wait among the refused groups, by kind of refusal", "kind")
 	linksDesc   = gauge("links_owned", "Links between switches that one group has for itself")
-	doubtDesc   = gauge("groups_not_proved", "Groups that run with a pod of which nothing proves where it was placed")
+	doubtDesc   = gauge("jobs_not_proved", "Groups that run with a pod of which nothing proves where it was placed")
 	nodesDesc   = gauge("nodes", "Nodes by state", "state")
 	domainDesc  = gauge("domain_nodes", "Nodes of a topology domain by state", "level", "domain", "state")
-	roomDesc    = gauge("room_groups",
+	roomDesc    = gauge("room_jobs",
 		"How many more groups of a size (idle nodes) fit inside one domain of a level, each alone with the rest", "size", "level")
 	gpusDesc  = gauge("gpus", "GPUs of the nodes in service")
 	freeDesc  = gauge("gpus_free", "GPUs in service that no pod holds")

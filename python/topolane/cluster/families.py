@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from topolane.cluster.status import LinkSharing, NodeCounts
+from topolane.cluster.view import Running, Waiting
 
 
 class Families:
@@ -38,9 +40,35 @@ class Families:
         """Nodes by state."""
         return self.gauges("nodes", words, "state", dataclasses.asdict(counted))
 
+    def jobs(self, running: Iterable[Running], waiting: Iterable[Waiting]) -> Metric:
+        """Jobs by state and policy."""
+        counted = Counter(("running", job.policy or "unknown") for job in running)
+        counted.update(("waiting", job.policy or "unknown") for job in waiting)
+        made = GaugeMetricFamily(self.prefix + "jobs", "Jobs by state and policy", labels=["state", "policy"])
+        for (state, policy), count in sorted(counted.items()):
+            made.add_metric([state, policy], count)
+        return made
+
+    def refused(self, waiting: Iterable[Waiting], kinds: Iterable[str], now: float) -> Iterator[Metric]:
+        """The jobs that the plug-in refused last, and the longest of their waits, by kind of refusal."""
+        counted, waited = dict.fromkeys(kinds, 0.0), dict.fromkeys(kinds, 0.0)
+        for job in waiting:
+            if job.refused is not None:
+                kind = job.refused.kind
+                counted[kind] = counted.get(kind, 0.0) + 1
+                waited[kind] = max(waited.get(kind, 0.0), now - max(job.submit, job.begin))
+        words = "Waiting jobs that the plug-in refused last, by kind of refusal"
+        yield self.gauges("refused_jobs", words, "kind", counted)
+        words = "The longest wait among the refused jobs, by kind of refusal"
+        yield self.gauges("refused_wait_seconds", words, "kind", waited)
+
     def links(self, found: LinkSharing) -> Iterator[Metric]:
         """Links by their users."""
         yield self.links_owned(found.owned)
+        yield from self.sharing(found)
+
+    def sharing(self, found: LinkSharing) -> Iterator[Metric]:
+        """Links with several users."""
         yield self.gauge("links_shared", "Links that may carry the traffic of two jobs", found.shared)
         yield self.gauge(
             "isolated_jobs_sharing_links",

@@ -23,7 +23,6 @@ def metrics(live: Live, viewers: int, most: int) -> Iterator[Metric]:
     yield OURS.gauge("look_age_seconds", "Since the newest look that the source answered", age)
     yield OURS.gauge("viewers", "Viewers now", viewers)
     yield OURS.gauge("viewers_limit", "Most viewers at a time", most)
-    jobs = {"running": len(shown.running), "waiting": len(shown.waiting)}
-    yield OURS.gauges("jobs", "Jobs by state", "state", jobs)
+    yield OURS.jobs(shown.running, shown.waiting)
     yield OURS.nodes(node_counts(live.source.machine, shown))
     yield OURS.links_owned(len({link for job in shown.running for link in job.links}))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 
 from prometheus_client import CollectorRegistry
@@ -15,7 +14,6 @@ from topolane.cluster.families import Families
 from topolane.cluster.links import Links
 from topolane.cluster.metrics import registry_of
 from topolane.cluster.status import node_counts, sharing
-from topolane.cluster.view import View
 from topolane.slurm.inspection import SlurmInspection
 from topolane.slurm.links_out import LinksOut
 from topolane.slurm.plugin_state import ENDS, Counters
@@ -49,7 +47,8 @@ def metrics(look: SlurmInspection) -> Iterator[Metric]:
         yield from _of_calls(look, counters)
     if look.snapshot is not None:
         seen, machine = view(look), look.machine
-        yield from _of_jobs(seen)
+        yield OURS.jobs(seen.running, seen.waiting)
+        yield from OURS.refused(seen.waiting, REFUSALS, seen.time)
         if machine is not None:
             yield OURS.nodes(node_counts(machine, seen), "Nodes of the machine file by state")
             yield from _of_room(look)
@@ -105,32 +104,6 @@ def _times(counters: Counters) -> Metric:
     )
     made.add_metric([], [*buckets, ("+Inf", float(total))], counters["nanoseconds"] / 1e9)
     return made
-
-
-def _of_jobs(seen: View) -> Iterator[Metric]:
-    counted = Counter(("running", job.policy or "unknown") for job in seen.running)
-    counted.update(("waiting", job.policy or "unknown") for job in seen.waiting)
-    refused: Counter[str] = Counter()
-    waited: dict[str, float] = dict.fromkeys(REFUSALS, 0.0)
-    for job in seen.waiting:
-        if job.refused is not None:
-            kind = job.refused.kind
-            refused[kind] += 1
-            waited[kind] = max(waited[kind], seen.time - max(job.submit, job.begin))
-    by_state = GaugeMetricFamily(OURS.prefix + "jobs", "Jobs by state and policy", labels=["state", "policy"])
-    for (state, policy), count in sorted(counted.items()):
-        by_state.add_metric([state, policy], count)
-    yield by_state
-    kinds = {kind: float(refused[kind]) for kind in REFUSALS}
-    yield OURS.gauges(
-        "refused_jobs", "Waiting jobs that the plugin refused last, by kind of refusal", "kind", kinds
-    )
-    yield OURS.gauges(
-        "refused_wait_seconds",
-        "The longest wait among the refused jobs, by kind of refusal",
-        "kind",
-        waited,
-    )
 
 
 def _of_room(look: SlurmInspection) -> Iterator[Metric]:
