@@ -24,8 +24,9 @@ pytest.importorskip("yaml", reason="needs the extra kubernetes: PyYAML")
 
 from topolane._engine import Decision, InputError, Machine, State
 from topolane.cli import k8s_plan
+from topolane.cluster import room_files
 from topolane.cluster.hypothetical import Holder, Hypothetical, Question
-from topolane.cluster.room_files import NoPlanError, NotAppliedError, journal_of, text_of
+from topolane.cluster.room_files import NoPlanError, NotAppliedError, journal_of
 from topolane.kubernetes import room_apply, room_holds, room_plan
 from topolane.kubernetes.budgets import Budget
 from topolane.kubernetes.client import BudgetError, ConflictError, NotFoundError
@@ -438,7 +439,7 @@ def test_without_a_scheduler_or_a_machine_there_is_no_plan() -> None:
 def test_a_plan_is_written_and_read(tmp_path: Path) -> None:
     plan = make_plan(look_at([*full(), *wide(8)]), (), WAITS)
     file = tmp_path / "plan"
-    file.write_text(text_of(plan))
+    room_files.write(file, plan)
     assert room_plan.read(file) == plan
     good = json.loads(file.read_text())
     assert good["version"] == 1, "plans of earlier releases are read"
@@ -613,7 +614,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     made = Cluster([*full(), *wide(8)])
     monkeypatch.setattr(room_apply, "inspect", made.look)
     monkeypatch.setattr(EvictionApplying, "PAUSE", 0.01)
-    (tmp_path / "plan").write_text(text_of(make_plan(made.look(), (), WAITS)))
+    room_files.write(tmp_path / "plan", make_plan(made.look(), (), WAITS))
     return made
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from room_records import FULL, NOW, TREE, Killed, Slurm, look_at, runs
 from topolane import InputError
-from topolane.cluster import applying
-from topolane.cluster.room_files import NoPlanError, NotAppliedError, journal_of, text_of
+from topolane.cluster import applying, room_files
+from topolane.cluster.room_files import NoPlanError, NotAppliedError, journal_of
 from topolane.slurm import drain_apply, drain_plan, requeueing
 from topolane.slurm.drain_apply import DrainApplying
 from topolane.slurm.drain_plan import make_plan
@@ -150,7 +150,7 @@ def test_a_plan_is_written_and_read(tmp_path: Path) -> None:
     ends = dataclasses.replace(FULL[0], latest_end=BY)
     plan = make_plan(look_at(tmp_path, ends, *FULL[1:]), "node[1-12]", BY)
     file = tmp_path / "plan"
-    file.write_text(text_of(plan))
+    room_files.write(file, plan)
     assert drain_plan.read(file) == plan
     good = json.loads(file.read_text())
     assert good["version"] == 1, "plans of earlier releases are read"
@@ -169,7 +169,7 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Slurm:
     """Four jobs on a leaf each, of which the first ends in time; the plan to empty three of the leaves is in the file `plan`."""
     made = Slurm(tmp_path, dataclasses.replace(FULL[0], latest_end=BY), *FULL[1:])
     made.replace_real_one(monkeypatch, drain_apply)
-    (tmp_path / "plan").write_text(text_of(make_plan(made.look(InspectionSettings()), "node[1-18]", BY)))
+    room_files.write(tmp_path / "plan", make_plan(made.look(InspectionSettings()), "node[1-18]", BY))
     return made
 
 

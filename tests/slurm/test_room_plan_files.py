@@ -19,9 +19,10 @@ from room_records import FULL, NOW, TREE, Killed, Slurm, look_at, runs, waits
 from topolane import InputError
 from topolane._engine import Decision, State
 from topolane.cli.slurm_plan import apply
+from topolane.cluster import room_files
 from topolane.cluster.allocation import Allocation
 from topolane.cluster.decided import Decided
-from topolane.cluster.room_files import NoPlanError, NotAppliedError, RoomJournal, journal_of, sum_of, text_of
+from topolane.cluster.room_files import NoPlanError, NotAppliedError, RoomJournal, journal_of, sum_of
 from topolane.cluster.view import Refused
 from topolane.slurm import room_apply, room_plan
 from topolane.slurm.inspection import InspectionSettings, SlurmInspection
@@ -225,7 +226,7 @@ def test_without_slurmctld_or_a_machine_there_is_no_plan(tmp_path: Path) -> None
 def test_a_plan_is_written_and_read(tmp_path: Path) -> None:
     plan = make_plan(look_at(tmp_path, *FULL, waits(9, 12)), "9")
     file = tmp_path / "plan"
-    file.write_text(text_of(plan))
+    room_files.write(file, plan)
     assert room_plan.read(file) == plan
     good = json.loads(file.read_text())
     assert good["version"] == 1, "plans of earlier releases are read"
@@ -275,7 +276,7 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Slurm:
     """Four jobs on a leaf each, and one of a pod that waits; its plan is in the file `plan`."""
     made = Slurm(tmp_path, *FULL, waits(9, 12))
     made.replace_real_one(monkeypatch, room_apply)
-    (tmp_path / "plan").write_text(text_of(make_plan(made.look(InspectionSettings()), "9")))
+    room_files.write(tmp_path / "plan", make_plan(made.look(InspectionSettings()), "9"))
     return made
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from topolane import files, texts
+from topolane import texts
 from topolane.cli.common import json_option, print_json
 from topolane.cli.k8s_common import cluster_options, connected, keys, machine_options
 from topolane.cli.room_common import bound, no_room_is_reported, steps_printed
@@ -55,19 +55,19 @@ def plan(
     those of DaemonSets and of the system. The exit code is 1 if there is no plan.
     """
     with connected(kubeconfig, context) as cluster:
-        from topolane.cluster.room_files import text_of
+        from topolane.cluster import room_files
         from topolane.kubernetes import room_plan
         from topolane.kubernetes.budgets import budgets
         from topolane.kubernetes.inspection import Where, inspect
 
         kept = room_plan.ProtectedPods.of(untouchable, any_priority, without_controller)
         if out is not None:
-            files.check(out)
+            room_files.check(out)
         look = inspect(cluster, Where(config, machine, keys(labels)))
         with no_room_is_reported():
             found = room_plan.make_plan(look, budgets(cluster), room_for, kept)
     if out is not None:
-        files.write(out, text_of(found))
+        room_files.write(out, found)
     if as_json:
         print_json(dataclasses.asdict(found))
     else:
@@ -121,7 +121,7 @@ def _print(found: EvictionPlan, out: str | None, machine: Machine | None) -> Non
     from rich.console import Console
     from rich.table import Table
 
-    from topolane.kubernetes.view import hostlist
+    from topolane.cluster.hosts import hostlist
     from topolane.units import clock, plural
 
     click.echo(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from topolane import files, texts
+from topolane import texts
 from topolane._engine import InputError
 from topolane.cli.common import json_option, print_json
 from topolane.cli.room_common import bound, no_room_is_reported, steps_printed
@@ -81,7 +81,7 @@ def plan(
     priority stay. With --drain, jobs stay that end before the time of --by. A requeued job loses its work since it started. Jobs that
     Slurm may not requeue (Requeue=0) always stay. The exit code is 1 if there is no plan.
     """
-    from topolane.cluster.room_files import text_of
+    from topolane.cluster import room_files
     from topolane.slurm.inspection import inspect
     from topolane.slurm.requeueing import ProtectedJobs
 
@@ -93,14 +93,14 @@ def plan(
         raise InputError("--any-priority needs --room-for")
     kept = ProtectedJobs.of(untouchable, any_priority)
     if out is not None:
-        files.check(out)
+        room_files.check(out)
     look = inspect(settings_of(state, slurmrestd, token_file))
     with no_room_is_reported():
         found, lines = (
             _room(look, room_for, kept) if room_for is not None else _drain(look, drain or "", by, kept)
         )
     if out is not None:
-        files.write(out, text_of(found))
+        room_files.write(out, found)
     if as_json:
         print_json(dataclasses.asdict(found))
         return

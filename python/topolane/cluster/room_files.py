@@ -62,12 +62,42 @@ class StoredPlan(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
 
-def text_of(plan: StoredPlan) -> str:
-    """The content of a file with a plan."""
-    return (
-        json.dumps({"format": plan.FORMAT, "version": plan.VERSION} | dataclasses.asdict(plan), indent=2)
-        + "\n"
-    )
+def check(out: str | Path) -> None:
+    """Raises InputError if a plan cannot be written there, or if the plan that is there is being carried out."""
+    files.check(out)
+    journal = journal_of(Path(out))
+    try:
+        text = texts.read_text(journal, texts.SMALL)
+    except texts.NoFileError:
+        return
+    if not _has_ended(text):
+        raise InputError(
+            f"--out {out}: the plan there is being carried out ({journal.name}): finish it, or give it up with `apply --undo`"
+        )
+
+
+def write(out: str | Path, plan: StoredPlan) -> None:
+    """Writes a plan; the journal of a plan that was there goes. Raises InputError as `check`."""
+    check(out)
+    content = {"format": plan.FORMAT, "version": plan.VERSION} | dataclasses.asdict(plan)
+    files.write(out, json.dumps(content, indent=2) + "\n")
+    journal = journal_of(Path(out))
+    try:
+        journal.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"{journal}: it is of another plan and cannot be removed: {error.strerror}"
+        ) from error
+
+
+def _has_ended(journal: str) -> bool:
+    """Whether a journal has the last step of its plan, or none at all."""
+    for line in journal.splitlines():
+        with contextlib.suppress(InputError):
+            step = parsing.parse_json(line, "journal")
+            if isinstance(step, dict) and step.get("step") == DONE and "job" not in step:
+                return True
+    return "\n" not in journal
 
 
 def read(path: Path, kind: type[StoredPlan], command: str) -> dict[str, Any]:
@@ -145,13 +175,14 @@ class RoomJournal:
         """Whether a step was begun."""
         return any(one["step"] == step and one.get("job") == job for one in self.steps)
 
-    def write(self, step: str, job: str | None = None) -> None:
-        """Notes that a step begins. Raises InputError if that cannot be written."""
+    def write(self, step: str, job: str | None = None, why: str = "") -> None:
+        """Notes that a step begins, and why. Raises InputError if that cannot be written."""
         if self.has(step, job):
             return
         entry: dict[str, Any] = {"step": step, "time": time.time()}
         entry |= {"plan": self._sum} if step == BEGIN else {}
         entry |= {} if job is None else {"job": job}
+        entry |= {"why": why} if why else {}
         target = files.open_to_append(self.path, "journal")
         try:
             line = (json.dumps(entry) + "\n").encode()
