@@ -181,7 +181,7 @@ SUITES = {
 UNITS = (
     *(
         f"tests/nova/test_nova_{topic}.py"
-        for topic in ("aggregates", "apply", "defragmentation", "in_flight", "room_order", "underway")
+        for topic in ("aggregates", "apply", "defragmentation", "in_flight", "room_order", "underway", "view")
     ),
     "tests/flux/test_flux_requests.py",
     *(f"tests/security/test_{topic}.py" for topic in ("audit", "nesting", "python_readers")),
@@ -232,7 +232,7 @@ ALONE = (
 )
 """They measure who runs on this machine's cores and for how long, so nothing else may run at the same time."""
 
-WITHOUT_CLOUD = ("aggregates", "in_flight", "measured", "room_order", "sample", "underway")
+WITHOUT_CLOUD = ("aggregates", "in_flight", "measured", "room_order", "sample", "underway", "view")
 """Tests of Nova that need no Nova."""
 
 ON_CLOUD = ("sites/tests/test_moving_nova.py", "sites/tests/test_nova_measured_cloud.py")

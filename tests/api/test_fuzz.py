@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from topolane import outages, traffic
 from topolane.cli import calibrate, place, placed, routes
-from topolane.nova import plan
+from topolane.nova import migration_plan
 
 quick = settings(
     max_examples=150,
@@ -188,7 +188,7 @@ READ_IN_PYTHON = {
             b'{"version": 1, "start": {"g": 4.0}, "migrations": [{"server": "s", "name": "n", "group": "g", "source": "a", '
             b'"target": "b", "before": 4, "after": 2}]}'
         ),
-        lambda path, _: plan.MigrationPlan.read(path),
+        lambda path, _: migration_plan.read(path),
     ),
 }
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
+import dataclasses
+import json
+import math
+from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from topolane._engine import Machine
-from topolane.nova.execution import RETRIES, PlanExecution, ServerState
-from topolane.nova.plan import Migration, MigrationPlan
+from topolane._engine import InputError, Machine
+from topolane.cluster import room_files
+from topolane.cluster.clients.nova import ServerState
+from topolane.cluster.room_files import BEGIN, DONE, NotAppliedError, RoomJournal
+from topolane.nova.migration_plan import Migration, MigrationPlan, read
+from topolane.nova.plan_apply import FAILED, MIGRATE, MIGRATED, RETRIES, MigrationApplying, NovaHost
 from topolane.nova.topology import Topology
 
 LEAVES = [(["site", f"leaf{leaf}"], [f"h{leaf}.{i}" for i in range(8)]) for leaf in range(4)]
@@ -55,11 +63,31 @@ class Cloud:
         return None
 
 
-def carried_out(
-    refuses: dict[str, int], slow: int, at_once: int, stop_after: int
-) -> tuple[Cloud, MigrationPlan]:
-    """Three groups of four, each with two on another leaf, that a plan brings home."""
-    where, groups, migrations, start = {}, {}, [], {}
+class Journal(RoomJournal):
+    """A journal in memory."""
+
+    def __init__(self) -> None:
+        self.path, self.steps = Path("plan.json.journal"), []
+
+    def write(self, step: str, job: str | None = None, why: str = "") -> None:
+        if not self.has(step, job):
+            self.steps.append({"step": step, "job": job, "why": why})
+
+    def ends(self, server: str) -> list[str]:
+        """The steps of a server."""
+        return [str(one["step"]) for one in self.steps if one["job"] == server]
+
+
+class Applying(MigrationApplying):
+    PAUSE = 0.0
+
+
+def planned() -> tuple[dict[str, str], dict[str, list[str]], MigrationPlan]:
+    """Three groups of four, each with two on another leaf, that a plan brings home: hosts, members and the plan."""
+    where: dict[str, str] = {}
+    groups: dict[str, list[str]] = {}
+    migrations: list[Migration] = []
+    start: dict[str, float] = {}
     for index in range(3):
         name = f"g{index}"
         groups[name] = [f"{name}.{i}" for i in range(4)]
@@ -69,21 +97,21 @@ def carried_out(
             server = f"{name}.{i}"
             migrations.append(Migration(server, server, name, where[server], f"h{index}.{to}", before, after))
         start[name] = 8.0
-    cloud, plan = Cloud(where, groups, refuses, slow), MigrationPlan(migrations, start)
-    saves = itertools.count()
-    saved = [0]
-    applying = PlanExecution(
-        plan,
-        cloud,
-        TOPOLOGY,
-        at_once,
-        timeout=60.0,
-        save=lambda: saved.__setitem__(0, next(saves) + 1),
-        stopped=lambda: saved[0] >= stop_after,
-        retry=0.0,
-    )
-    applying.run(lambda _: None, pause=0.0)
-    return cloud, plan
+    return where, groups, MigrationPlan(migrations, start)
+
+
+def carried_out(
+    refuses: dict[str, int], slow: int, at_once: int, stop_after: int
+) -> tuple[Cloud, MigrationPlan, Journal, str | None]:
+    """The plan carried out until this number of steps are in the journal, and why it was not done."""
+    where, groups, plan = planned()
+    cloud, journal = Cloud(where, groups, refuses, slow), Journal()
+    host = NovaHost(cloud, TOPOLOGY, at_once, 60.0, lambda: len(journal.steps) > stop_after, retry=0.0)
+    try:
+        Applying(plan, journal, host, math.inf, lambda _: None).run()
+    except NotAppliedError as error:
+        return cloud, plan, journal, str(error)
+    return cloud, plan, journal, None
 
 
 @settings(max_examples=150, deadline=None)
@@ -99,23 +127,133 @@ def test_no_group_is_ever_worse_off_and_no_more_move_at_once_than_said(
     refuses: dict[str, int], slow: int, at_once: int, stop_after: int
 ) -> None:
     """What Nova refuses up to RETRIES times is made in the end, unless stopped; nothing is left half done."""
-    cloud, plan = carried_out(refuses, slow, at_once, stop_after)
+    cloud, plan, journal, why = carried_out(refuses, slow, at_once, stop_after)
     assert cloud.most <= at_once and not cloud.moving
     for sums in cloud.sums.values():
         assert max(sums) == sums[0]
+    ends = {migration.server: journal.ends(migration.server)[-1:] for migration in plan.migrations}
     for migration in plan.migrations:
-        assert migration.state != "started"
-        if migration.state == "done":
-            assert cloud.where[migration.server] == migration.target
-        elif migration.state == "failed":
-            assert refuses[migration.server] > RETRIES
+        server = migration.server
+        assert (cloud.where[server] == migration.target) == (ends[server] == [MIGRATED])
+        if ends[server] == [FAILED]:
+            assert refuses[server] > RETRIES
     if stop_after == 40 and max(refuses.values(), default=0) <= RETRIES:
-        assert {migration.state for migration in plan.migrations} <= {"done", "planned"}
+        assert all(end == [MIGRATED] for end in ends.values()) and why is None
+    assert (why is None) == all(end == [MIGRATED] for end in ends.values())
+    assert journal.has(DONE) or (why or "").startswith("stopped: ")
 
 
 def test_groups_move_at_the_same_time() -> None:
     """Three groups, three at once: one of each, since those of one group wait for each other."""
-    cloud, plan = carried_out({}, slow=3, at_once=5, stop_after=1000)
-    assert cloud.most == 3
-    assert {migration.state for migration in plan.migrations} == {"done"}
+    cloud, _, journal, why = carried_out({}, slow=3, at_once=5, stop_after=1000)
+    assert cloud.most == 3 and why is None
+    assert sum(one["step"] == MIGRATED for one in journal.steps) == 6
     assert all(cloud.hops(group) == 0 for group in cloud.groups)
+
+
+def applied(path: Path, cloud: Cloud, **named: Any) -> list[str]:
+    """What is said of a plan in a file that is carried out."""
+    said: list[str] = []
+    Applying.apply(path, NovaHost(cloud, TOPOLOGY, 1, 60.0), seconds=math.inf, tell=said.append, **named)
+    return said
+
+
+def test_a_call_that_ended_goes_on_by_the_journal(tmp_path: Path) -> None:
+    """Of three migrations that were begun, one has ended meanwhile, one runs, and Nova was not asked for the third, which is made."""
+    where, groups, plan = planned()
+    path = tmp_path / "plan.json"
+    room_files.write(path, plan)
+    assert read(path) == plan
+    journal = RoomJournal(room_files.journal_of(path), room_files.sum_of(path), MigrationApplying.STEPS)
+    journal.write(BEGIN)
+    ended, runs, unasked = (plan.migrations[at] for at in (0, 2, 4))
+    for migration in (ended, runs, unasked):
+        journal.write(MIGRATE, migration.server)
+    cloud = Cloud(where | {ended.server: ended.target}, groups, {}, slow=1)
+    cloud.migrate(runs.server, runs.target)
+    said = applied(path, cloud)
+    assert said[0] == f"Going on with {path}.journal." and said[-1] == "6 migrations made."
+    assert f"Server {runs.name} goes from {runs.source} to {runs.target}." not in said
+    assert f"Server {unasked.name} goes from {unasked.source} to {unasked.target}." in said
+    assert applied(path, cloud) == ["The plan has been carried out already, or given up: nothing is changed."]
+
+
+@pytest.mark.parametrize("state", ["done", "started"])
+def test_a_plan_of_an_earlier_release_goes_on_where_it_was(tmp_path: Path, state: str) -> None:
+    """Its file says what has become of each migration; from then on the journal does."""
+    where, groups, plan = planned()
+    rows = [{**dataclasses.asdict(migration), "state": "planned", "why": ""} for migration in plan.migrations]
+    rows[0]["state"], rows[4] = state, {**rows[4], "state": "failed", "why": "No valid host was found."}
+    del rows[1]["forced"]
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps({"version": 1, "migrations": rows, "start": plan.start}))
+    content = path.read_bytes()
+    first = plan.migrations[0]
+    cloud = Cloud(where | {first.server: first.target}, groups, {}, slow=0)
+    with pytest.raises(NotAppliedError, match=r"1 of 6 migrations were not made \(g2.2: No valid host was"):
+        applied(path, cloud)
+    assert cloud.where[plan.migrations[4].server] == plan.migrations[4].source
+    assert sum(cloud.where[each.server] == each.target for each in plan.migrations) == 5
+    assert path.read_bytes() == content
+
+
+def test_a_plan_in_order_that_is_no_longer_true_changes_nothing(tmp_path: Path) -> None:
+    """Its migrations need each other. Of other plans the rest is made."""
+    where, groups, plan = planned()
+    last = plan.migrations[-1]
+    there = where | {last.server: "h3.7"}
+    path = tmp_path / "plan.json"
+    room_files.write(path, dataclasses.replace(plan, in_order=True))
+    cloud = Cloud(there, groups, {}, slow=0)
+    with pytest.raises(
+        NotAppliedError, match=r"no longer true: server g2\.3: it is on h3\.7, not on h3\.5\. Nothing"
+    ):
+        applied(path, cloud)
+    assert cloud.where == there and not room_files.journal_of(path).exists()
+    room_files.write(path, plan)
+    with pytest.raises(NotAppliedError, match="1 of 6 migrations were not made"):
+        applied(path, cloud)
+
+
+def test_a_plan_that_is_given_up_makes_no_further_migration(tmp_path: Path) -> None:
+    where, groups, plan = planned()
+    path = tmp_path / "plan.json"
+    room_files.write(path, plan)
+    cloud = Cloud(where, groups, {}, slow=0)
+    assert applied(path, cloud, undo=True) == ["The plan is not being carried out: nothing is changed."]
+    RoomJournal(room_files.journal_of(path), room_files.sum_of(path), MigrationApplying.STEPS).write(BEGIN)
+    with pytest.raises(InputError, match="the plan there is being carried out"):
+        room_files.write(path, plan)
+    assert applied(path, cloud, undo=True) == ["The plan is given up."]
+    assert applied(path, cloud)[0].startswith("The plan has been carried out already")
+    assert cloud.where == where
+    room_files.write(path, plan)
+    assert not room_files.journal_of(path).exists(), "a new plan may have the name of one that has ended"
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"version": 2}, "plan.json: version 2 of plans is not known; known is 1"),
+        ({"format": "topolane-room-plan"}, "it is no plan of `topolane nova plan --out`"),
+        ({"format": None, "version": 7}, "it is no plan of `topolane nova plan --out`"),
+        ({"start": {}}, "migrations[0]: group 'g0' is not in start"),
+        ({"in_order": 1}, "in_order is no bool"),
+        ({"migrations": "none"}, "migrations is no list"),
+    ],
+)
+def test_a_damaged_plan_is_one_sentence(tmp_path: Path, change: dict[str, Any], sentence: str) -> None:
+    path = tmp_path / "plan.json"
+    room_files.write(path, planned()[2])
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(InputError) as refused:
+        read(path)
+    assert sentence in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_a_server_that_moves_twice_is_refused(tmp_path: Path) -> None:
+    """The journal knows a migration by its server."""
+    plan = planned()[2]
+    room_files.write(tmp_path / "plan.json", dataclasses.replace(plan, migrations=plan.migrations[:1] * 2))
+    with pytest.raises(InputError, match=r"migrations\[1\]: server 'g0.2' moves twice"):
+        read(tmp_path / "plan.json")

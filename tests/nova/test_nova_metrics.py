@@ -49,11 +49,10 @@ def test_groups_hops_and_hosts_are_those_of_the_cloud(cloud: CloudProcess, tmp_p
     assert (ended, errors) == (0, "")
     found = values(output)
     assert found["up", ""] == 1
-    assert found["groups", "isolated"] == found["groups_sharing_links", "isolated"] == 2
-    assert found["groups_above_least", "isolated"] == 2
+    assert found["jobs", "isolatedrunning"] == found["isolated_jobs_sharing_links", ""] == 2
+    assert found["jobs_above_least", "isolated"] == 2
     assert found["hops_above_least", "isolated"] == 2 * hops(TREE, (HOSTS[0], HOSTS[18]))
-    assert found["groups", "compact"] == 1 and found["hops_above_least", "compact"] == 0
-    assert found["groups_sharing_links", "compact"] == 0
+    assert found["jobs", "compactrunning"] == 1 and found["hops_above_least", "compact"] == 0
     assert [found["nodes", state] for state in ("idle", "busy", "out_of_service")] == [65, 6, 1]
     assert found["nodes_off_tree", ""] == 0
     assert list(exported("nova", output))[:2] == ["topolane_nova_up", "topolane_nova_problems"]

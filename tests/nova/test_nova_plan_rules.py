@@ -17,7 +17,7 @@ from placements import COMPACT, ISOLATED, leaves, ours, tree, write
 from test_nova_identical import ROME, SAME
 from topolane import InputError
 from topolane._engine import Machine, Traffic
-from topolane.nova.plan import MigrationPlan
+from topolane.nova.migration_plan import read
 from topolane.nova.plan_rules import read_options
 from topolane.nova.plan_traffic import PairWeights, moves
 
@@ -146,7 +146,7 @@ def test_a_plan_brings_together_what_talks(
     assert len(moves) == 2 and moves[-1]["after"] == 0 < moves[0]["before"]
     assert nova("plan", "--nova-conf", conf, "--least-gain", "1000")["migrations"] == []
     done = nova("apply", "plan.json", "--machine", file)
-    assert {move["state"] for move in done["migrations"]} == {"done"}
+    assert done["done"]
     now = cloud.hosts(list(servers.values()))
     for pair in (("ant", "bee"), ("cat", "dog")):
         assert len(leaves(TREE, [now[servers[name]] for name in pair])) == 1
@@ -205,5 +205,5 @@ def test_weights_in_a_damaged_plan_are_refused(tmp_path: Path) -> None:
         weights = {"g": {"servers": ["a", "b"], "pairs": [pair]}}
         content = {"version": 1, "migrations": [], "start": {}, "weights": weights}
         (tmp_path / "plan.json").write_text(json.dumps(content))
-        with pytest.raises(InputError, match="not a plan of 'topolane nova plan'"):
-            MigrationPlan.read(tmp_path / "plan.json")
+        with pytest.raises(InputError, match="plan.json: start or weights: "):
+            read(tmp_path / "plan.json")

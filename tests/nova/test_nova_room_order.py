@@ -11,7 +11,7 @@ from placements import crossed
 from topolane._engine import Machine
 from topolane.nova.cloud import Cloud, Server, ServerGroup
 from topolane.nova.hints import PlacementHint
-from topolane.nova.plan import MigrationPlan
+from topolane.nova.migration_plan import MigrationPlan
 from topolane.nova.room_plan import find, wanted_group
 from topolane.nova.steps import order
 from topolane.nova.topology import Topology

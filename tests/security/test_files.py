@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from topolane.nova.plan import MigrationPlan
+from topolane.cluster import room_files
+from topolane.nova.migration_plan import MigrationPlan, read
 from waiting import DEADLINE
 
 MAIN = [sys.executable, "-c", "from topolane.cli import main; main()"]
@@ -110,9 +111,9 @@ def test_a_planted_draft_of_a_file_is_not_followed(tmp_path: Path, victim: Path)
 def test_a_planted_draft_of_a_plan_is_not_followed(tmp_path: Path, victim: Path) -> None:
     """A user who guesses the name of a plan's draft cannot have it written through a link."""
     (tmp_path / f".plan.json.{os.getpid()}").symlink_to(victim / "file")
-    MigrationPlan([], {}).write(tmp_path / "plan.json")
+    room_files.write(tmp_path / "plan.json", MigrationPlan([], {}))
     untouched(victim)
-    assert MigrationPlan.read(tmp_path / "plan.json") == MigrationPlan([], {})
+    assert read(tmp_path / "plan.json") == MigrationPlan([], {})
 
 
 def test_a_link_in_place_of_a_folder_is_not_followed(tmp_path: Path, victim: Path) -> None:

@@ -53,8 +53,7 @@ def test_a_json_file_of_deep_arrays_or_long_numbers(tmp_path: Path, what: str, v
     else:
         file.write_text(value)
         refused_by(
-            "from pathlib import Path; from topolane.nova.plan import MigrationPlan; "
-            "MigrationPlan.read(Path({file!r}))",
+            "from pathlib import Path; from topolane.nova.migration_plan import read; read(Path({file!r}))",
             file,
         )
 

@@ -55,9 +55,9 @@ def _placed(path: Path) -> Any:
 
 
 def _plan(path: Path) -> Any:
-    from topolane.nova.plan import MigrationPlan
+    from topolane.nova.migration_plan import read
 
-    return MigrationPlan.read(path)
+    return read(path)
 
 
 def _measurements(path: Path) -> Any:

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from topolane import texts
+from topolane.cli.common import write_text
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from topolane._engine import Machine
     from topolane.cluster.status import RunningRow, Status, WaitingRow
+    from topolane.cluster.view import View
 
-FIGURES = ("nodes", "pods")
+FIGURES = ("nodes", "pods", "servers", "hops", "least")
 """Columns whose cells are numbers."""
 
 
-def tables(found: Status, running: Sequence[str], waiting: Sequence[str]) -> list[Table]:
-    """The jobs that run and those that wait, with these columns. None for no jobs."""
+def tables(
+    found: Status,
+    running: Sequence[str],
+    waiting: Sequence[str],
+    more: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+) -> list[Table]:
+    """The jobs that run and those that wait, with these columns. None for no jobs. more: a host's own cells of running jobs."""
     from topolane.units import clock
 
     def at(when: float | None) -> str:
@@ -29,11 +38,13 @@ def tables(found: Status, running: Sequence[str], waiting: Sequence[str]) -> lis
             "name": row.name,
             "user": row.user,
             "pods": _of(row.slots, row.size),
+            "servers": _of(row.slots, row.size),
             "nodes": str(row.nodes),
             "lies in": _place(row),
             "policy": row.policy or "?",
             "since": at(row.start),
             "ends by": at(row.expected_end),
+            **more.get(row.job, {}),
         }
 
     def of_waiting(row: WaitingRow) -> dict[str, str]:
@@ -41,6 +52,7 @@ def tables(found: Status, running: Sequence[str], waiting: Sequence[str]) -> lis
             "name": row.name,
             "user": row.user,
             "pods": _of(row.slots, row.size),
+            "servers": _of(row.slots, row.size),
             "nodes": str(row.size),
             "policy": row.policy or "?",
             "since": at(row.submit),
@@ -72,6 +84,30 @@ def totals(found: Status, word: str = "job") -> list[str]:
     return lines
 
 
+def draw(
+    file: str,
+    machine: Machine,
+    seen: View,
+    closed: frozenset[int],
+    word: str = "job",
+    only: int | None = None,
+) -> None:
+    """Draws the tree with its jobs, or with one, into an SVG file. closed: nodes that accept no new jobs."""
+    from topolane.cluster.links import Links
+    from topolane.report.live_tree import DrawnHolder, svg
+    from topolane.units import clean, clock, plural
+
+    holders = {}
+    for job in seen.running:
+        if job.nodes and job.is_ours and only in (None, job.id):
+            title = f" {clean(job.title)}" if job.title not in ("", job.name) else ""
+            user = f" of {clean(job.user)}" if job.user else ""
+            tip = f"{word} {job.name}{title}{user}: {plural(len(job.nodes), 'node')}, {job.hosts}"
+            holders[job.id] = DrawnHolder(job.nodes, f"{word} {job.name}", tip)
+    apart, title = Links(machine, seen).apart, f"{clock(seen.time, 0)}: "
+    write_text(file, svg(machine, holders, closed=closed, apart=apart, title=title), "--svg")
+
+
 def _table(jobs: str, columns: Sequence[str], rows: Sequence[tuple[str, dict[str, str]]]) -> Table:
     from rich import box
     from rich.table import Table
@@ -89,11 +125,13 @@ def _of(slots: int, size: int) -> str:
 
 
 def _place(row: RunningRow) -> str:
+    from topolane.cluster.links import LISTED
     from topolane.units import plural
 
     where = "?" if row.level is None else f"T{row.level} {row.home}"
     if row.may_meet:
-        where += f", may meet {', '.join(row.may_meet)}"
+        more = " and others" if len(row.may_meet) > LISTED else ""
+        where += f", may meet {', '.join(row.may_meet[:LISTED])}{more}"
     if row.links:
         where += f", {plural(row.links, 'own link')}"
         share = row.bandwidth_share

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from topolane.nova.cloud import Cloud, ServerGroup
     from topolane.nova.defragmentation import Defragmentation
-    from topolane.nova.plan import MigrationPlan
+    from topolane.nova.migration_plan import MigrationPlan
     from topolane.nova.plan_rules import Rules
     from topolane.nova.room_plan import NovaRoomPlan
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from topolane import texts
-from topolane.cli.common import json_option, options, print_json, write_text
+from topolane.cli.common import json_option, options, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -109,23 +109,14 @@ def _look(settings: InspectionSettings, svg: str | None) -> SlurmStatus:
 
 def _draw(look: SlurmInspection, file: str) -> None:
     from topolane._engine import InputError
-    from topolane.cluster.links import Links
-    from topolane.report.live_tree import DrawnHolder, svg
+    from topolane.cli.live_status import draw
     from topolane.slurm.view import view
-    from topolane.units import clean, clock, plural
 
     if look.machine is None:
         raise InputError(
             f"--svg {file}: the machine is not known: {' '.join(look.problems) or 'no state names it'}"
         )
-    seen = view(look)
-    holders = {}
-    for job in (job for job in seen.running if job.nodes):
-        tip = f"job {job.name} {clean(job.title)} of {clean(job.user)}: {plural(len(job.nodes), 'node')}, {job.hosts}"
-        holders[job.id] = DrawnHolder(job.nodes, f"job {job.name}", tip)
-    apart = Links(look.machine, seen).apart
-    title = f"{clock(look.time, 0)}: "
-    write_text(file, svg(look.machine, holders, closed=look.closed, apart=apart, title=title), "--svg")
+    draw(file, look.machine, view(look), frozenset(look.closed))
 
 
 def _print(found: SlurmStatus, as_json: bool) -> None:

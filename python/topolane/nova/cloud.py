@@ -6,10 +6,11 @@ import collections
 import dataclasses
 import json
 import math
+import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from topolane import sources
+from topolane import sources, untrusted
 from topolane._engine import InputError
 from topolane.nova.hints import PlacementHint, hint_of
 from topolane.nova.topology import Aggregate, Topology, from_aggregates
@@ -45,6 +46,8 @@ class Server:
     """Its index in its request."""
     elsewhere: tuple[str, ...] = ()
     """The other hosts of an unfinished migration: its destination, or the host to return to."""
+    fault: str = ""
+    """What Nova says of its last error."""
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -69,6 +72,22 @@ class ServerGroup:
     servers: list[Server]
     hint: PlacementHint
 
+    @property
+    def running(self) -> list[Server]:
+        """The servers that have a host, in rank order: by creation, then by index in the request."""
+        there = (server for server in self.servers if server.host is not None)
+        return sorted(there, key=lambda server: (not server.created, server.created, server.launch_index))
+
+    @property
+    def hosts(self) -> list[str]:
+        """The host of each server that has one, in rank order."""
+        return [server.host for server in self.running if server.host is not None]
+
+    @property
+    def kept(self) -> list[str]:
+        """The other hosts of unfinished migrations, whose links the group keeps."""
+        return [host for server in self.servers for host in server.elsewhere]
+
 
 @dataclasses.dataclass(frozen=True)
 class Cloud:
@@ -84,13 +103,20 @@ class Cloud:
     """Hosts that are down or disabled."""
     occupied: frozenset[str] = frozenset()
     """Hosts that run servers, whether in a group or not."""
+    time: float = dataclasses.field(default_factory=time.time)
+    """When it was read."""
+
+    def takes(self, server: Server, host: str) -> bool:
+        """Whether the state and the zone of a host allow the server there."""
+        return host not in self.closed and server.zone in (None, self.zones.get(host))
 
     def group(self, name: str) -> ServerGroup:
-        """The group with this id or name. Raises InputError if none or several match."""
-        found = [group for group in self.groups if name in (group.id, group.name)]
+        """The group with this id, or with this name if there is no such id. Raises InputError if none or several match."""
+        found = [group for group in self.groups if group.id == name]
+        found = found or [group for group in self.groups if group.name == name]
         if len(found) != 1:
             raise InputError(
-                f"there are {len(found)} server groups {name!r}; 'topolane nova show' lists them"
+                f"there are {len(found)} server groups {name!r}; 'topolane nova status' lists them"
             )
         return found[0]
 
@@ -296,6 +322,7 @@ def _server(server: Any, migrations: list[MigrationRecord]) -> Server:
         created=server.created_at or "",
         launch_index=server.launch_index or 0,
         elsewhere=other_hosts(server.compute_host, busy, migrations),
+        fault=untrusted.line((server.fault or {}).get("message")),
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from topolane.nova import room_plan
 from topolane.nova.cloud import Cloud, ServerGroup
-from topolane.nova.plan import MigrationPlan
+from topolane.nova.migration_plan import MigrationPlan
 from topolane.nova.room_plan import NovaRoomPlan
 
 

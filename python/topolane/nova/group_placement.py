@@ -71,10 +71,12 @@ class GroupPlacement:
         self._concurrent = concurrent
         self._met += 1
         own = [entry for entry in concurrent if entry.group == group]
-        self._members_there = self._nodes([host for entry in own for host in (*entry.given, *entry.planned)])
+        self._members_there = self.topology.nodes(
+            [host for entry in own for host in (*entry.given, *entry.planned)]
+        )
         self._build()
         for entry in concurrent:
-            if entry.group != group and (nodes := self._nodes(entry.hosts)):
+            if entry.group != group and (nodes := self.topology.nodes(entry.hosts)):
                 self._state.overlay(nodes, entry.dedicated, len(nodes) < len(entry.hosts))
                 # Groups must not share the hosts' own links with a group that has dedicated links.
                 self.stacked = self.stacked or entry.dedicated
@@ -83,9 +85,6 @@ class GroupPlacement:
     def times_updated(self) -> int:
         """How often concurrent requests were updated. Answers from before an update are outdated."""
         return self._met
-
-    def _nodes(self, hosts: list[str]) -> list[int]:
-        return [node for host in hosts if (node := self.topology.node_of.get(host)) is not None]
 
     def _build(self) -> None:
         self._state = State(self.topology.machine)

@@ -8,10 +8,15 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
 from topolane._engine import InputError
+from topolane.cluster.decided import STOCK
 from topolane.cluster.families import Families
+from topolane.cluster.links import Links
 from topolane.cluster.metrics import registry_of
-from topolane.cluster.status import NodeCounts
-from topolane.nova import cloud, overview, plan_rules
+from topolane.cluster.status import node_counts, sharing
+from topolane.nova import cloud, plan_rules
+from topolane.nova.hints import PLACEMENTS
+from topolane.nova.status import hops
+from topolane.nova.view import view
 
 OURS = Families("nova")
 ANSWERS = "Nova answers, and has a topology"
@@ -63,9 +68,8 @@ def metrics(source: MetricsSource) -> Iterator[Metric]:
         yield from OURS.head(ANSWERS, False, None)
     else:
         yield from OURS.head(ANSWERS, True, len(found.problems))
-        yield _of_nodes(found)
-        yield OURS.gauge("nodes_off_tree", "Compute hosts that no leaf lists", len(off_tree))
         yield from _of_groups(found)
+        yield OURS.gauge("nodes_off_tree", "Compute hosts that no leaf lists", len(off_tree))
     known = "Whether the API database says what was refused"
     try:
         refused = source.refusals()
@@ -78,34 +82,26 @@ def metrics(source: MetricsSource) -> Iterator[Metric]:
         yield OURS.counters("refusals", words, "kind", dict(sorted(refused.items())))
 
 
-def _of_nodes(found: cloud.Cloud) -> Metric:
-    hosts = set(found.topology.node_of)
-    closed = len(hosts & found.closed)
-    busy = len(hosts & found.occupied - found.closed)
-    counted = NodeCounts(found.topology.machine.nodes - closed - busy, busy, closed)
-    return OURS.nodes(counted, "Compute hosts of the topology by state")
-
-
 def _of_groups(found: cloud.Cloud) -> Iterator[Metric]:
-    rows = overview.rows(found)
-    placements = sorted({row.placement for row in rows} | {"compact", "isolated", "spread"})
+    seen, far = view(found), hops(found)
+    yield OURS.nodes(node_counts(found.topology.machine, seen), "Compute hosts of the topology by state")
+    running = {job.name: job for job in seen.running if job.is_ours}
+    yield OURS.jobs(running.values(), seen.waiting)
+    yield from OURS.sharing(sharing(Links(found.topology.machine, seen), seen))
+    policies = sorted({*PLACEMENTS, STOCK, *(job.policy or "unknown" for job in running.values())})
     for name, words, value in (
-        ("groups", "Server groups by the placement that they ask for", lambda _: 1.0),
         (
-            "groups_sharing_links",
-            "Groups that share links although one of those that share them is isolated: 0 unless something is wrong",
-            lambda row: float(bool(row.shares)),
-        ),
-        (
-            "groups_above_least",
+            "jobs_above_least",
             "Groups with more hops than the least possible ones",
-            lambda row: float(row.hops > row.least),
+            lambda row: float(row.hops > row.least_hops),
         ),
         (
             "hops_above_least",
             "Hops above the least possible ones, over all pairs of servers of all groups",
-            lambda row: row.hops - row.least,
+            lambda row: row.hops - row.least_hops,
         ),
     ):
-        counted = {one: sum(value(row) for row in rows if row.placement == one) for one in placements}
-        yield OURS.gauges(name, words, "placement", counted)
+        counted = dict.fromkeys(policies, 0.0)
+        for row in far:
+            counted[running[row.job].policy or "unknown"] += value(row)
+        yield OURS.gauges(name, words, "policy", counted)

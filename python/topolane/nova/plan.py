@@ -2,102 +2,32 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from topolane import files, parsing
 from topolane._engine import InputError, LinkUse, State
 from topolane.nova.cloud import Cloud, ServerGroup
 from topolane.nova.group_placement import POLICIES, GroupPlacement
 from topolane.nova.hints import PlacementHint
+from topolane.nova.migration_plan import Migration, MigrationPlan
 from topolane.nova.plan_traffic import PairWeights
 from topolane.nova.plan_traffic import moves as traffic_moves
 
-VERSION = 1
-STATES = ("planned", "started", "done", "failed", "skipped")
 
+def groups_named(cloud: Cloud, names: Iterable[str]) -> list[ServerGroup]:
+    """The groups to plan for: those named, or all that ask for compact or isolated; with two servers on the machine or more.
 
-@dataclasses.dataclass
-class Migration:
-    """The move of one server. Hops are those of its group, summed over pairs of its servers."""
-
-    server: str
-    name: str
-    group: str
-    source: str
-    target: str
-    before: float
-    """Planned hops before the migration."""
-    after: float
-    """Planned hops after the migration."""
-    state: str = "planned"
-    """One of `STATES`."""
-    why: str = ""
-    """Why it failed or was skipped."""
-    forced: bool = False
-    """Whether to bypass Nova's filters: the group temporarily shares links that the filters would exclude."""
-
-
-@dataclasses.dataclass
-class MigrationPlan:
-    """Migrations, in the order in which to make them."""
-
-    migrations: list[Migration]
-    start: dict[str, float]
-    """Hops of each group when the plan was made. No group may end with more."""
-    in_order: bool = False
-    """Whether each migration must wait until all before it are done."""
-    weights: dict[str, PairWeights] = dataclasses.field(default_factory=dict)
-    """The weights of the hops of groups whose traffic is known."""
-
-    def write(self, path: Path) -> None:
-        """Writes the plan atomically."""
-        text = json.dumps({"version": VERSION, **dataclasses.asdict(self)}, indent=1)
-        files.write(path, text + "\n", "plan")
-
-    @staticmethod
-    def read(path: Path) -> MigrationPlan:
-        """Reads a plan that `write` wrote. Raises InputError for any other file."""
-        content = parsing.read_json(path)
-        try:
-            if content["version"] != VERSION:
-                raise InputError(f"{path}: a plan of version {content['version']}, not {VERSION}")
-            migrations = [Migration(**migration) for migration in content["migrations"]]
-            start = {str(group): float(hops) for group, hops in content["start"].items()}
-            for migration in migrations:
-                if migration.state not in STATES or migration.group not in start:
-                    raise InputError(
-                        f"{path}: server {migration.server}: state {migration.state!r} or its group is unknown"
-                    )
-            weights = {
-                str(group): PairWeights.read(fields) for group, fields in content.get("weights", {}).items()
-            }
-            return MigrationPlan(migrations, start, content.get("in_order") is True, weights)
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-            if isinstance(error, InputError):
-                raise
-            raise InputError(f"{path}: not a plan of 'topolane nova plan' ({error})") from error
-
-
-def nodes(cloud: Cloud, group: ServerGroup) -> list[int]:
-    """The nodes of the members that run on the machine, once per member."""
-    found = (cloud.topology.node_of.get(server.host or "") for server in group.servers)
-    return [node for node in found if node is not None]
-
-
-def linked_nodes(cloud: Cloud, group: ServerGroup) -> list[int]:
-    """The nodes whose links the group uses, including those of unfinished migrations."""
-    return [*nodes(cloud, group), *_kept(cloud, group)[0]]
-
-
-def hops(cloud: Cloud, group: ServerGroup) -> float:
-    """Hops summed over the pairs of a group's members."""
-    return cloud.topology.machine.quality(sorted(nodes(cloud, group)))[1]
+    Raises InputError for a group that is to be spread.
+    """
+    wanted = [cloud.group(name) for name in names]
+    for group in wanted:
+        if group.hint.placement == "spread":
+            raise InputError(f"group {group.name} is to be spread: no plan brings it together")
+    if not wanted:
+        wanted = [group for group in cloud.groups if group.hint.placement in ("compact", "isolated")]
+    return [group for group in wanted if len(cloud.topology.nodes(group.hosts)) > 1]
 
 
 def make(
@@ -186,15 +116,6 @@ def _moves(
     ]
 
 
-def _kept(cloud: Cloud, group: ServerGroup) -> tuple[list[int], bool]:
-    """The nodes that the group keeps for unfinished migrations, and whether one of the hosts is outside the
-    machine.
-    """
-    hosts = [host for server in group.servers for host in server.elsewhere]
-    on_machine = [node for host in hosts if (node := cloud.topology.node_of.get(host)) is not None]
-    return on_machine, len(on_machine) < len(hosts)
-
-
 def _others(
     cloud: Cloud, group: ServerGroup, where: dict[str, dict[str, int]]
 ) -> Iterator[tuple[list[int], bool, bool]]:
@@ -202,10 +123,11 @@ def _others(
     machine.
     """
     for other in cloud.groups:
-        own = where[other.id]
-        kept, kept_beyond = _kept(cloud, other)
+        own, kept = where[other.id], cloud.topology.nodes(other.kept)
         if other.id != group.id and (own or kept):
-            beyond = kept_beyond or any(server.host and server.id not in own for server in other.servers)
+            beyond = len(kept) < len(other.kept) or any(
+                server.host and server.id not in own for server in other.servers
+            )
             yield [*own.values(), *kept], isolates(other.hint), beyond
 
 
@@ -214,7 +136,7 @@ def _shares_links(cloud: Cloud, group: ServerGroup, where: dict[str, dict[str, i
     groups are moved first.
     """
     others = list(_others(cloud, group, where))
-    own = [*where[group.id].values(), *_kept(cloud, group)[0]]
+    own = [*where[group.id].values(), *cloud.topology.nodes(group.kept)]
     every = [own, *(nodes for nodes, _, _ in others)]
     apart = [isolates(group.hint), *(dedicated for _, dedicated, _ in others)]
     met = LinkUse(cloud.topology.machine, [(index, nodes, ()) for index, nodes in enumerate(every)])

@@ -107,10 +107,7 @@ class Rules:
         """The weights of the hops between a group's servers; None if they count as talking equally."""
         if group.hint.placement == "spread":
             return None
-        running = sorted(
-            (server for server in group.servers if server.host is not None),
-            key=lambda server: (not server.created, server.created, server.launch_index),
-        )
+        running = group.running
         traffic = self._traffic(group, running)
         return PairWeights.of([server.id for server in running], traffic) if traffic is not None else None
 

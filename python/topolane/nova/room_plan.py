@@ -16,8 +16,8 @@ from topolane._engine import RoomPlan as Found
 from topolane.nova.cloud import Cloud, Server, ServerGroup, alike
 from topolane.nova.group_placement import POLICIES, GroupPlacement
 from topolane.nova.hints import PlacementHint
-from topolane.nova.plan import Migration, MigrationPlan
-from topolane.nova.steps import MigrationStep, Where, moved, nodes_of, order, others_on
+from topolane.nova.migration_plan import Migration, MigrationPlan
+from topolane.nova.steps import MigrationStep, Where, moved, order, others_on
 
 TRIES = 16
 """How often to ask the engine. Each time, some groups of the earlier plans must stay."""
@@ -113,7 +113,7 @@ def _cheapest(
     rows: list[tuple[int, list[int], list[int], float | None, int | None]] = []
     for index, group in movable.items():
         size = len(group.servers)
-        nodes = nodes_of(cloud, where[group.id].values())
+        nodes = cloud.topology.nodes(where[group.id].values())
         rows.append((index, nodes, [], size if size < servers else None, 0))
     return make_room(state, POLICIES["isolated"], servers, rows, movable=list(movable), budgets=[most_groups])
 
@@ -137,7 +137,7 @@ def _layouts(
         {group.id: moved.nodes for group, moved in zip(groups, found.moved, strict=True)},
         found.decision.nodes,
     )
-    old = {node for group in groups for node in nodes_of(cloud, where[group.id].values())}
+    old = {node for group in groups for node in cloud.topology.nodes(where[group.id].values())}
     # A group that spans sites fits into no single part of the tree.
     for start, end in machine.homes(servers):
         if not any(start <= node < end for node in old):
@@ -160,7 +160,7 @@ def _layouts(
 def _fewest_moves(cloud: Cloud, where: Where, layout: Layout) -> Layout:
     """The same layout by leaves, with the most servers kept on their hosts."""
     places, home = layout
-    now = {name: set(nodes_of(cloud, where[name].values())) for name in places}
+    now = {name: set(cloud.topology.nodes(where[name].values())) for name in places}
     then: dict[str, list[int]] = {name: [] for name in places}
     rest: list[int] = []
     every = sorted({*home, *(node for nodes in [*places.values(), *now.values()] for node in nodes)})
@@ -251,18 +251,12 @@ def _state(
     out = [
         node
         for host, node in cloud.topology.node_of.items()
-        if (not _may_be_on(cloud, wanted, host) if host in held else free[node] == 0)
+        if (not cloud.takes(wanted.servers[0], host) if host in held else free[node] == 0)
     ]
     state.take_out(out)
     for nodes, dedicated, beyond in others_on(cloud, where, names):
         state.overlay(nodes, dedicated, beyond)
     return state
-
-
-def _may_be_on(cloud: Cloud, wanted: ServerGroup, host: str) -> bool:
-    """Whether the zone and state of a host allow the new group there."""
-    (model,) = wanted.servers
-    return host not in cloud.closed and model.zone in (None, cloud.zones.get(host))
 
 
 def _refusal(cloud: Cloud, where: Where, servers: int, free: list[int]) -> str | None:
@@ -307,7 +301,7 @@ def after(
     for move in moves:
         then[move.group][move.server] = move.target
         left[cloud.topology.node_of[move.target]] = 0
-        if _may_be_on(cloud, wanted, move.source):
+        if cloud.takes(wanted.servers[0], move.source):
             left[cloud.topology.node_of[move.source]] = 1
     return then, left
 
@@ -317,7 +311,7 @@ def _plan(cloud: Cloud, where: Where, steps: list[MigrationStep]) -> MigrationPl
     now = moved(where, [])
 
     def hops(group: str) -> float:
-        return cloud.topology.machine.quality(sorted(nodes_of(cloud, now[group].values())))[1]
+        return cloud.topology.hops(now[group].values())
 
     plan = MigrationPlan([], {step.group: hops(step.group) for step in steps}, in_order=True)
     for group, server, source, target, forced in steps:

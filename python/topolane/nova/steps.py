@@ -138,7 +138,7 @@ def _allowed(cloud: Cloud, now: Where, step: MigrationStep) -> bool:
         stacked=group.most_per_host != 1
         or isolates(group.hint)
         or any(dedicated for _, dedicated, _ in others),
-        members=nodes_of(cloud, rest),
+        members=cloud.topology.nodes(rest),
         awaiting=1,
         others=others,
     )
@@ -151,9 +151,8 @@ def others_on(cloud: Cloud, where: Where, but: Collection[str]) -> Iterator[tupl
     dedicated, and whether some members are outside the machine. Hosts of unfinished migrations count.
     """
     for group in cloud.groups:
-        kept = [host for server in group.servers for host in server.elsewhere]
-        hosts = [*where[group.id].values(), *kept]
-        nodes = nodes_of(cloud, hosts)
+        hosts = [*where[group.id].values(), *group.kept]
+        nodes = cloud.topology.nodes(hosts)
         if group.id not in but and len(set(hosts)) > 1 and nodes:
             yield nodes, isolates(group.hint), len(nodes) < len(hosts)
 
@@ -164,8 +163,3 @@ def moved(where: Where, steps: list[MigrationStep]) -> Where:
     for step in steps:
         then[step.group][step.server.id] = step.target
     return then
-
-
-def nodes_of(cloud: Cloud, hosts: Collection[str]) -> list[int]:
-    """The nodes of these hosts; hosts outside the machine are skipped."""
-    return [node for host in hosts if (node := cloud.topology.node_of.get(host)) is not None]

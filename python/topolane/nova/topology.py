@@ -34,6 +34,14 @@ class Topology:
         """The topology of a machine whose nodes have the names of the hosts."""
         return Topology(machine, {machine.node_name(node): node for node in range(machine.nodes)})
 
+    def nodes(self, hosts: Iterable[str]) -> list[int]:
+        """The nodes of these hosts, in their order; hosts outside the machine are skipped."""
+        return [node for host in hosts if (node := self.node_of.get(host)) is not None]
+
+    def hops(self, hosts: Iterable[str]) -> float:
+        """Hops summed over the pairs of servers on these hosts."""
+        return self.machine.quality(sorted(self.nodes(hosts)))[1]
+
     def leaf(self, host: str) -> str | None:
         """The name of a host's leaf; None if it is not on the machine."""
         node = self.node_of.get(host)

@@ -6,7 +6,6 @@ from typing import Any
 
 from watcher.decision_engine.strategy.strategies import base
 
-from topolane._engine import InputError
 from topolane.nova import cloud, plan, plan_rules
 
 
@@ -72,17 +71,11 @@ class ServerGroupPlacement(base.UnclassifiedStrategy):  # type: ignore[misc]
         known = options if options is not None else plan_rules.WITHOUT_FILE
         connection = cloud.connect(asked.get("os_cloud"))
         found = cloud.read(connection, asked.get("machine") or known.machine_file, known.default_placement)
-        wanted = [found.group(name) for name in asked.get("groups") or ()]
-        for group in wanted:
-            if group.hint.placement == "spread":
-                raise InputError(f"group {group.name} is to be spread: no plan brings it together")
-        if not wanted:
-            wanted = [group for group in found.groups if group.hint.placement in ("compact", "isolated")]
         rules = plan_rules.Rules(connection, found, options)
         made = plan.make(
             found,
             rules.slots,
-            groups=[group for group in wanted if len(plan.nodes(found, group)) > 1],
+            groups=plan.groups_named(found, asked.get("groups") or ()),
             least_gain=asked.get("least_gain") or 2,
             most=asked.get("most"),
             weights=rules.weights,

@@ -118,12 +118,12 @@ class Sequence:
             print("\nThe VM of others on leaf2 ends.")
             self.cloud.delete("other-host19")
         before = self.hops()
-        self.command("show")
+        self.command("status")
         # What one group leaves makes room for another, which the next plan sees.
         while self.planned():
             self.command("apply", "--at-once", "4", self.plan)
             self.cloud.settled("")
-        self.command("show", SOLVER)
+        self.command("explain", SOLVER)
         self.show(*LETTERS)
         for group, count in ((SOLVER, 18), (MESH, 12)):
             self.distinct(group, count)
