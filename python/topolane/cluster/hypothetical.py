@@ -229,12 +229,14 @@ class Hypothetical:
         budgets: Sequence[int] = (),
         *,
         counted: Counted | None = None,
+        movable: Collection[int] = (),
         questions: int | None = None,
     ) -> RoomPlan | NoRoom:
         """The cheapest jobs to be disturbed so that the policy places a job.
 
         costs: of jobs that hold whole nodes, or leave amounts that are `counted`; of sets that cost the same that of earlier jobs goes.
-        budgets: how much of each group may be disturbed. questions: how often the policy is asked at most.
+        budgets: how much of each group may be disturbed. movable: jobs that are moved in place of going; the policy places them after
+        the job. questions: how often the policy is asked at most.
         """
         rows = [
             (
@@ -253,6 +255,7 @@ class Hypothetical:
             question.nodes,
             rows,
             id=question.job,
+            movable=list(movable),
             stacked=question.stacked,
             budgets=list(budgets),
             eligible=self._eligible(question),

@@ -1,5 +1,5 @@
-"""Finds live migrations that make room for an isolated group that Nova refuses. The engine's `make_room`
-chooses the groups to move; this module orders the migrations so that Nova allows each.
+"""Finds live migrations that make room for an isolated group that Nova refuses. `make_room` of
+`cluster.hypothetical` chooses the groups to move; this module orders the migrations so that Nova allows each.
 """
 
 from __future__ import annotations
@@ -11,14 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from topolane._engine import Decision, NoRoom, Refusal, State, make_room
+from topolane._engine import Decision, NoRoom, Refusal
 from topolane._engine import RoomPlan as Found
+from topolane.cluster.hypothetical import Cost, Holder, Hypothetical, Question
 from topolane.nova.cloud import Cloud, Server, ServerGroup, alike
 from topolane.nova.group_placement import POLICIES, GroupPlacement
 from topolane.nova.hints import PlacementHint
 from topolane.nova.migration_plan import Migration, MigrationPlan
 from topolane.nova.steps import MigrationStep, Where, moved, order, others_on
 
+WANTED = 1 << 32
+"""The number of the new group, above those of the groups that may be moved."""
 TRIES = 16
 """How often to ask the engine. Each time, some groups of the earlier plans must stay."""
 
@@ -82,8 +85,8 @@ def find(
             continue
         tried.add(without)
         those = {index: group for index, group in enumerate(movable) if index not in without}
-        state = _state(cloud, wanted, where, free, list(those.values()))
-        found = _cheapest(cloud, where, state, servers, those, most_groups)
+        asked = _asked(cloud, wanted, where, free, list(those.values()))
+        found = _cheapest(cloud, where, asked, servers, those, most_groups)
         if isinstance(found, NoRoom) or not found.moved:
             continue
         left.extend(without | {moved.id} for moved in found.moved)
@@ -104,18 +107,18 @@ def find(
 def _cheapest(
     cloud: Cloud,
     where: Where,
-    state: State,
+    asked: Hypothetical,
     servers: int,
     movable: Mapping[int, ServerGroup],
     most_groups: int,
 ) -> Found | NoRoom:
     """The engine's plan: it moves groups with the fewest servers in total, all smaller than the new group."""
-    rows: list[tuple[int, list[int], list[int], float | None, int | None]] = []
+    costs = {}
     for index, group in movable.items():
+        asked.hold(index, Holder(tuple(cloud.topology.nodes(where[group.id].values()))))
         size = len(group.servers)
-        nodes = cloud.topology.nodes(where[group.id].values())
-        rows.append((index, nodes, [], size if size < servers else None, 0))
-    return make_room(state, POLICIES["isolated"], servers, rows, movable=list(movable), budgets=[most_groups])
+        costs[index] = Cost(size if size < servers else None, 0)
+    return asked.make_room(Question(WANTED, servers), costs, [most_groups], movable=list(movable))
 
 
 def _layouts(
@@ -142,16 +145,16 @@ def _layouts(
     for start, end in machine.homes(servers):
         if not any(start <= node < end for node in old):
             continue
-        state = _state(cloud, wanted, where, free, groups)
-        home = state.place(POLICIES["isolated"], servers, eligible=range(start, end))
+        asked = _asked(cloud, wanted, where, free, groups)
+        home = asked.decide(Question(WANTED, servers, eligible=range(start, end)))
         if isinstance(home, Decision):
             places: dict[str, list[int]] = {}
-            state.overlay(home.nodes, True)
-            for group in sorted(groups, key=lambda one: -len(where[one.id])):
-                placed = state.place(POLICIES["isolated"], len(where[group.id]))
+            asked.hold(WANTED, Holder(tuple(home.nodes), is_isolated=True))
+            for index, group in enumerate(sorted(groups, key=lambda one: -len(where[one.id]))):
+                placed = asked.decide(Question(index, len(where[group.id])))
                 if isinstance(placed, Refusal):
                     break
-                state.overlay(placed.nodes, True)
+                asked.hold(index, Holder(tuple(placed.nodes), is_isolated=True))
                 places[group.id] = placed.nodes
             if len(places) == len(groups):
                 yield places, home.nodes
@@ -238,13 +241,13 @@ def _movable(cloud: Cloud, wanted: ServerGroup, where: Where) -> list[ServerGrou
     return [group for group in cloud.groups if may(group)]
 
 
-def _state(
+def _asked(
     cloud: Cloud, wanted: ServerGroup, where: Where, free: list[int], movable: list[ServerGroup]
-) -> State:
-    """The engine's state with only the groups that stay. Hosts that cannot take the new group are out of
+) -> Hypothetical:
+    """What the policy would do with only the groups that stay. Hosts that cannot take the new group are out of
     service.
     """
-    state = State(cloud.topology.machine)
+    asked = Hypothetical(cloud.topology.machine, POLICIES["isolated"], counts_slots=True)
     names = {group.id for group in movable}
     held = {host for name in names for host in where[name].values()}
 
@@ -253,10 +256,10 @@ def _state(
         for host, node in cloud.topology.node_of.items()
         if (not cloud.takes(wanted.servers[0], host) if host in held else free[node] == 0)
     ]
-    state.take_out(out)
-    for nodes, dedicated, beyond in others_on(cloud, where, names):
-        state.overlay(nodes, dedicated, beyond)
-    return state
+    asked.serve(out)
+    for number, (nodes, dedicated, beyond) in enumerate(others_on(cloud, where, names), WANTED + 1):
+        asked.hold(number, Holder(tuple(nodes), is_isolated=dedicated, is_beyond=beyond))
+    return asked
 
 
 def _refusal(cloud: Cloud, where: Where, servers: int, free: list[int]) -> str | None:
