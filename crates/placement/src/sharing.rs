@@ -46,14 +46,15 @@ impl<'a> LinkUse<'a> {
         found
     }
 
-    /// The number of links that two or more jobs may use.
+    /// The number of uplinks that two or more jobs may use. WAN links, which lead out of sites, do not count.
     pub fn shared(&self) -> u32 {
         let met =
-            |users: &&Vec<usize>| users.len() > 1 && users.iter().any(|&user| !self.owns(user));
-        let shared = self.users.iter().filter(|(_, users)| met(users));
-        shared
-            .map(|(&(level, group), _)| self.fabric.present_uplinks(usize::from(level), group))
-            .sum()
+            |users: &Vec<usize>| users.len() > 1 && users.iter().any(|&user| !self.owns(user));
+        let uplinks = self.users.iter().map(|(&(level, group), users)| {
+            let counts = usize::from(level) < self.fabric.depth() && met(users);
+            if counts { self.fabric.present_uplinks(usize::from(level), group) } else { 0 }
+        });
+        uplinks.sum()
     }
 
     fn owns(&self, job: usize) -> bool {

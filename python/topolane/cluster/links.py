@@ -27,8 +27,6 @@ class CrossedGroup:
     users: tuple[int, ...]
     sharing: tuple[int, ...]
     """Those that own no links: two jobs that do never meet."""
-    is_site: bool
-    """Whether it is of the top level, which has no uplinks."""
 
     def others(self, job: int, owns: bool) -> Iterator[int]:
         """The jobs that a job may meet there."""
@@ -51,10 +49,10 @@ def crossed(machine: Machine, jobs: Iterable[Running]) -> dict[int, list[Crossed
     levels = [machine.groups(level) for level in range(1, machine.depth + 1)]
     found: dict[int, list[CrossedGroup]] = {job.id: [] for job in jobs}
     users = crossings(machine.nodes, [[first for first, *_ in groups] for groups in levels], rows)
-    for level, (groups, by_group) in enumerate(zip(levels, users, strict=True), 1):
+    for groups, by_group in zip(levels, users, strict=True):
         for (_, _, name), crossing in zip(groups, by_group, strict=True):
             sharing = tuple(job for job in crossing if job not in owners)
-            group = CrossedGroup(name, tuple(crossing), sharing, level == machine.depth)
+            group = CrossedGroup(name, tuple(crossing), sharing)
             for job in crossing:
                 found[job].append(group)
     return found
@@ -76,10 +74,6 @@ class Links:
         shared = {
             id(group): group for groups in self._crossed.values() for group in groups if group.is_shared
         }
-        if any(group.is_site for group in shared.values()):
-            # The engine does not count the links of two jobs on several sites.
-            names = {group.name for group in shared.values() if not group.is_site}
-            return sum(lower in names for _, lower, *_ in self._machine.link_names())
         # Two users of each group stand for all, so the engine need not compare each with each.
         some = {job for group in shared.values() for job in (group.sharing[0], *group.users[:2])}
         users = (self._claiming[job] for job in some)
