@@ -394,6 +394,7 @@ CASES = (
             ("models", "congestion and max-min: slowdowns of jobs"),
             ("smpi", "congestion, max-min and an MPI program under SMPI: slowdowns of jobs"),
             ("packets", "max-min and TCP under ns-3: rates of flows"),
+            ("speed-ups", "the SC'18 network study and messages under ns-3: speed-ups of isolation"),
             ("speed", "max-min and SimGrid: CPU seconds of solving, one core"),
         )
     ),

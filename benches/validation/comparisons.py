@@ -16,6 +16,7 @@ from packets import packet_rows
 from rates import rate_rows
 from slowdowns import model_rows, smpi_rows
 from speed import COUNTS, speed_rows
+from speedups import speedup_rows
 
 # The promises: rates equal SimGrid's, and jobs are ranked as by max-min.
 SAME_RATE = 1e-6
@@ -53,6 +54,10 @@ PARTS = {
     "packets": Part(
         "max-min and TCP under ns-3: rates of flows",
         lambda programs, quick: packet_rows(programs, 0.5 if quick else 3),
+    ),
+    "speed-ups": Part(
+        "the SC'18 network study and messages under ns-3: speed-ups of isolation",
+        lambda programs, quick: speedup_rows(programs, 1 if quick else 3),
     ),
     "speed": Part(
         "max-min and SimGrid: CPU seconds of solving, one core",

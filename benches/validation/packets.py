@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -93,17 +94,20 @@ def _head(channel: int) -> tuple[int, bool]:
     return channel // 2, channel % 2 == 0
 
 
-def network(routing: Routing, nodes: int, flows: list[Pair]) -> str:
-    """The network in the format of `ns3_bulk`: all cables in use, and the routes to the ends of the flows."""
-    pairs = {pair for a, b in flows for pair in ((a, b), (b, a))}
+def network(
+    routing: Routing, nodes: int, flows: Sequence[tuple[int, ...]], bandwidth: float | None = None
+) -> str:
+    """The network in the format of `ns3_bulk`: all cables in use, and the routes to the ends of the flows.
+
+    flows: from, to, and what else the program reads of a flow. bandwidth: bytes per second of every cable, if not the routing's.
+    """
+    pairs = {pair for a, b, *_ in flows for pair in ((a, b), (b, a))}
     ways = {pair: routing.path(*pair) for pair in pairs}
     # All routes, even those that no flow takes, show where cables end.
     switches, cables = _Switches(), sorted({channel // 2 for way in ways.values() for channel in way})
-    for a in range(nodes):
-        for b in range(nodes):
-            path = routing.path(a, b)
-            for one, other in pairwise(path):
-                switches.join(_head(one), _tail(other))
+    meeting = {two for a in range(nodes) for b in range(nodes) for two in pairwise(routing.path(a, b))}
+    for one, other in sorted(meeting):
+        switches.join(_head(one), _tail(other))
     hosts = sorted({node for pair in pairs for node in pair})
     number = {
         switches.find(_tail(routing.path(node, (node + 1) % nodes)[0])): i for i, node in enumerate(hosts)
@@ -118,13 +122,13 @@ def network(routing: Routing, nodes: int, flows: list[Pair]) -> str:
         for (_, b), way in ways.items()
         for channel in way
     }
-    speed = routing.capacity
+    speed = routing.capacity if bandwidth is None else np.full(len(routing.capacity), bandwidth)
     lines = [f"{len(number)} {len(hosts)} {len(cables)} {len(routes)} {len(flows)}"]
     for cable in cables:
         ends = (number[switches.find((cable, upper))] for upper in (False, True))
         lines.append(" ".join(map(str, (*ends, int(speed[2 * cable])))))
     lines += [f"{at} {to} {cable}" for (at, to), cable in routes.items()]
-    lines += [f"{host[a]} {host[b]}" for a, b in flows]
+    lines += [" ".join(map(str, (host[a], host[b], *rest))) for a, b, *rest in flows]
     return "\n".join(lines) + "\n"
 
 
@@ -132,7 +136,7 @@ def compare_packets(programs: Programs, case: PacketCase, queues: str, seconds: 
     """Runs one case under ns-3: a second to settle, then `seconds` that are measured."""
     machine = case.shape.machine()
     routing = machine.routing("d-mod-k", 0)
-    command = [programs.ns3_bulk(), queues, "1", str(seconds)]
+    command = [programs.ns3_bulk(), "rates", queues, "1", str(seconds)]
     printed = run(command, network(routing, machine.nodes, case.flows), timeout=1800)
     tcp = np.array(printed.split(), dtype=float) / PAYLOAD
     paths = [routing.path(a, b) for a, b in case.flows]

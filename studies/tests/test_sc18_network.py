@@ -36,12 +36,20 @@ def test_a_workload_fills_the_machine_with_jobs_of_the_study_s_sizes(case):
     assert len(nodes) > 0.9 * topolane.machine("cab").nodes
 
 
-def test_first_fit_on_a_machine_in_use_gives_no_node_twice(case):
-    """The jobs that come last run together: their nodes are apart."""
+@pytest.mark.parametrize("name", study.OBLIVIOUS)
+def test_an_oblivious_placement_gives_no_node_twice(case, name):
+    """Jobs run together: their nodes are apart."""
     sizes = [count for _, count, _ in study.workload(case)]
-    placed = study.churned(case, sizes)
+    placed = study.oblivious(case, sizes)[name]
     assert [len(nodes) for nodes in placed] == sizes
     assert len({node for nodes in placed for node in nodes}) == sum(sizes)
+
+
+def test_leaves_drawn_at_random_keep_their_nodes_together(case):
+    """A job fills leaf after leaf of 18 nodes, so only its first and its last leaf can have other jobs."""
+    sizes = [count for _, count, _ in study.workload(case)]
+    for nodes in study.oblivious(case, sizes)["leaves"]:
+        assert len({node // 18 for node in nodes}) <= (len(nodes) - 2) // 18 + 2
 
 
 def test_a_speed_up_is_the_time_apart_over_the_time_isolated(case):

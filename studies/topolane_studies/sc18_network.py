@@ -1,6 +1,6 @@
 """The network study of SC'18: what isolation gives jobs that communicate, by pattern.
 
-Random workloads fill a machine. Each is placed twice, at random (oblivious) and isolated, and the
+Random workloads fill a machine. Each is placed twice, obliviously and isolated, and the
 speed-up of a job is its time of one iteration's communication among the others in the first
 placement over that in the second. The paper measures packets (10,648 nodes) and Cab itself; here
 the models of `docs/explanation/contention.md` answer, with one rank a node. Both models share links by bytes
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 PATTERNS = ("stencil4d", "unstructured3d", "pairs", "suba2a")
 MODELS = ("congestion", "max-min", "max-min-flows")
 ROUTINGS = ("d-mod-k", "adaptive")
-OBLIVIOUS = ("random", "churned")
-"""Oblivious placements: nodes drawn at random, and first fit on a machine in use."""
+OBLIVIOUS = ("random", "leaves", "churned")
+"""Oblivious placements: nodes drawn at random, leaves drawn at random, and first fit on a machine in use."""
 WORKLOADS = 15
 
 JUDGED = ("random", "d-mod-k", "max-min")
@@ -148,19 +148,33 @@ def churned(case: StudyCase, sizes: Sequence[int]) -> list[list[int]]:
     return placements
 
 
+def oblivious(case: StudyCase, sizes: Sequence[int]) -> dict[str, list[list[int]]]:
+    """The nodes of jobs of these sizes in each oblivious placement."""
+    fabric, ends = machine(case.study.machine), np.cumsum(sizes)
+    draw = np.random.default_rng(case.seed + 2_000_000)
+    drawn = draw.permutation(fabric.nodes).tolist()
+    leaves = draw.permutation(len(fabric.groups(1))).tolist()
+    by_leaf = [node for leaf in leaves for node in range(*fabric.groups(1)[leaf][:2])]
+    return {
+        "random": [drawn[end - nodes : end] for end, nodes in zip(ends, sizes)],
+        "leaves": [by_leaf[end - nodes : end] for end, nodes in zip(ends, sizes)],
+        "churned": churned(case, sizes),
+    }
+
+
+def traffic_of(case: StudyCase, jobs: Sequence[tuple[str, int, list[int]]]) -> list[Traffic]:
+    """What the ranks of each job send each other in one iteration."""
+    parameters = {"suba2a": f"suba2a(dims={case.study.dims})"}
+    return [Traffic.pattern(parameters.get(name, name), nodes, case.seed) for name, nodes, _ in jobs]
+
+
 def measure(case: StudyCase) -> Speedups:
     """The speed-ups of one case."""
     jobs = workload(case)
     fabric = machine(case.study.machine)
-    parameters = {"suba2a": f"suba2a(dims={case.study.dims})"}
-    traffic = [Traffic.pattern(parameters.get(name, name), nodes, case.seed) for name, nodes, _ in jobs]
+    traffic = traffic_of(case, jobs)
     sizes = [nodes for _, nodes, _ in jobs]
-    drawn = np.random.default_rng(case.seed + 2_000_000).permutation(fabric.nodes).tolist()
-    ends = np.cumsum(sizes)
-    placements = {
-        "random": [drawn[end - nodes : end] for end, nodes in zip(ends, sizes)],
-        "churned": churned(case, sizes),
-    }
+    placements = oblivious(case, sizes)
     isolated = [nodes for _, _, nodes in jobs]
     found = {}
     for routing in ROUTINGS:
@@ -224,6 +238,7 @@ def rows(found: dict[str, list[Speedups]]) -> list[PaperRow]:
             ours, workloads = mean_of(speedups, JUDGED, pattern), by_workload(speedups, pattern)
             others = {
                 "first fit on a machine in use": ("churned", *JUDGED[1:]),
+                "leaves drawn at random": ("leaves", *JUDGED[1:]),
                 "ideal adaptive routes": (JUDGED[0], "adaptive", JUDGED[2]),
             }
             why = ", ".join(f"{name} {mean_of(speedups, one, pattern):.2f}" for name, one in others.items())
