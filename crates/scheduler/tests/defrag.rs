@@ -1,8 +1,12 @@
 //! Running jobs are moved within the budget, and the head keeps its promise.
 #![allow(clippy::unwrap_used, clippy::float_cmp)]
 
+mod common;
+
 use std::sync::Arc;
 
+use common::{EASY, Job, drive, jobs, rule};
+use proptest::prelude::*;
 use topolane_fabric::{Fabric, fat_tree};
 use topolane_placement::{Request, policy};
 use topolane_scheduler::{Defrag, Scheduler, queue};
@@ -77,4 +81,26 @@ fn moves_are_paid_for_by_starts() {
     }
     assert_eq!(pass(&mut scheduler, 30.0), [(9, 4)]);
     assert_eq!(scheduler.last_moved().len(), 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(80))]
+
+    /// Every job that starts gets as many nodes as it asks for, also after others have made room for one behind the head:
+    /// what was planned before that holds no longer.
+    #[test]
+    fn what_was_planned_before_a_move_is_planned_again(jobs in jobs(150), width in 1u32..4) {
+        let jobs: Vec<Job> = jobs.into_iter().map(|job| Job { nodes: job.nodes * width, ..job }).collect();
+        let fabric = Arc::new(Fabric::build(&fat_tree(8, 4).unwrap()).unwrap());
+        for (policy, discipline) in [("dedicated", "easy"), ("dedicated", EASY[1]), ("dedicated", EASY[2]), ("jigsaw", "easy")] {
+            let scheduler = Scheduler::new(Arc::clone(&fabric), rule(policy), queue(discipline).unwrap());
+            let run = drive(&mut scheduler.moving(Some(Defrag::new(3, 1.0, 10.0))), &jobs, |_, _| ());
+            for (job, nodes) in jobs.iter().zip(&run.nodes) {
+                prop_assert!(nodes.is_empty() || nodes.len() == job.nodes as usize, "{} {}: {:?}", policy, discipline, nodes);
+            }
+            let ran = run.start.iter().filter(|start| start.is_some()).count();
+            let placed = run.nodes.iter().filter(|nodes| !nodes.is_empty()).count();
+            prop_assert_eq!(ran, placed, "{} {}", policy, discipline);
+        }
+    }
 }

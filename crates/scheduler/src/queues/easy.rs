@@ -456,6 +456,7 @@ impl Backfill<'_> {
         if started {
             self.kept.shadow.spare = None;
             self.with_head = None;
+            self.state_changed();
         }
         started
     }
