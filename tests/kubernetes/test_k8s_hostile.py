@@ -275,6 +275,20 @@ def test_the_share_is_read_as_the_scheduler_reads_it() -> None:
             make_plan(look, (), "a/g")
 
 
+def test_a_policy_that_a_user_names_loads_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MODULE:CLASS, in an annotation or in a record that nothing proves, imports nothing where the operator works."""
+    named, loaded = "evil_module:Policy", list[str]()
+    monkeypatch.setattr("importlib.import_module", loaded.append)
+    record = REFUSED.replace('"isolated"', f'"{named}"').replace("good/waits", "evil/x")
+    for notes, said in (({"topolane.io/policy": named}, ""), ({}, record)):
+        evil = pod("evil", "x", 0, "", {"topolane.io/group-size": "1", **notes}, said)
+        look = inspect(Answers([*GOOD, evil]), Where(labels=LABELS))  # type: ignore[arg-type]
+        assert explain(look, "evil/x").policy == named
+        with pytest.raises(InputError, match="unknown policy 'evil_module:Policy'; there are first-fit, "):
+            make_plan(look, (), "evil/x")
+    assert loaded == []
+
+
 def test_amounts_have_bounds() -> None:
     """Kubernetes lowers what is larger to 2^63 - 1; so do we. What is no amount of its is refused."""
     for text in ("1e400", "1e999", "9" * 30, "8Ei", "9999999999E"):

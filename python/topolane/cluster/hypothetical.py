@@ -9,11 +9,12 @@ import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from topolane import texts
 from topolane._engine import Decision, InputError, LinkUse, Machine, NoRoom, Refusal, RoomPlan, State
 from topolane._engine import make_room as engine_room
 from topolane.cluster.answers import NoPlace, Placement, no_place
 from topolane.cluster.view import ISOLATED, UNKNOWN, View
-from topolane.policy import Policy, resolve
+from topolane.policy import Policy, built_in
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,7 +95,8 @@ class Counted(NamedTuple):
 class Hypothetical:
     """A policy, and the jobs that hold nodes in a live system.
 
-    policy: a name, or a policy in Python. min_bandwidth: the least share of full bandwidth that jobs accept on links of their own;
+    policy: the name of one built in, or a policy in Python. A name that a user of the cluster wrote must load no code, so resolve
+    others first. min_bandwidth: the least share of full bandwidth that jobs accept on links of their own;
     None for all of it. counts_slots: whether the system counts what is free on nodes, and says so with each question; jobs then
     hold links only. links_out: links that no job may own. Raises InputError for a policy that does not exist.
     """
@@ -109,7 +111,9 @@ class Hypothetical:
         links_out: Sequence[int] = (),
     ) -> None:
         self.machine, self._links_out = machine, list(links_out)
-        self._policy = resolve(policy) if isinstance(policy, str) else policy
+        if isinstance(policy, str) and policy not in built_in():
+            raise InputError(f"unknown policy {texts.shown(policy)}; there are {', '.join(built_in())}")
+        self._policy = policy
         self._min_bandwidth, self._counts_slots = min_bandwidth, counts_slots
         self._holders: dict[int, Holder] = {}
         self._unfit: set[int] = set()

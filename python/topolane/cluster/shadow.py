@@ -20,6 +20,7 @@ from topolane._engine import Machine
 from topolane.cluster.answers import SIDES, answered
 from topolane.cluster.hypothetical import Holder, Hypothetical, Question
 from topolane.cluster.shadow_log import Past
+from topolane.policy import resolve
 
 PATIENCE = 10.0
 """Seconds between two attempts to reach a system that does not answer."""
@@ -109,7 +110,9 @@ class Shadow:
         self.stopping = threading.Event()
         self._problems: frozenset[str] = frozenset()
         """Those of the last look."""
-        self._hypothetical = Hypothetical(machine, policy, min_bandwidth, counts_slots=watched.counts_slots)
+        self._hypothetical = Hypothetical(
+            machine, resolve(policy), min_bandwidth, counts_slots=watched.counts_slots
+        )
         before = past or Past()
         self.summary = before.summary
         self.summary.policy, self.summary.system = policy, SIDES[watched.system]

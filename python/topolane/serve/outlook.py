@@ -13,6 +13,7 @@ from topolane.cluster import hypothetical
 from topolane.cluster.hypothetical import Cost, Hypothetical
 from topolane.cluster.links import in_the_way, jobs_named
 from topolane.cluster.view import Reserved, View, Waiting
+from topolane.policy import resolve
 from topolane.serve.forecast import DEPTH, NEVER, Copy, length_of
 from topolane.serve.source import ranges
 from topolane.units import duration, plural
@@ -89,7 +90,7 @@ def outlook(machine: Machine, snapshot: View, policy: str, queue: str) -> dict[s
         if not job.held
     }
     found = present.run(snapshot.time + HORIZON, BUDGET)
-    asked = Hypothetical.of(machine, snapshot, policy)
+    asked = Hypothetical.of(machine, snapshot, resolve(policy))
     now = [one.nodes for one in snapshot.reserved if one.start <= snapshot.time < one.end]
     asked.serve(asked.out.union(*now) - snapshot.busy)
     room = asked.room()
@@ -244,7 +245,7 @@ def _room(
         for job in snapshot.running
         if job.share is None
     }
-    asked = Hypothetical.of(machine, snapshot, question.policy)
+    asked = Hypothetical.of(machine, snapshot, resolve(question.policy))
     found = asked.make_room(
         hypothetical.Question(id, question.nodes, eligible=usable), costs, questions=ROOM_QUESTIONS
     )
