@@ -80,6 +80,14 @@ def test_the_page_lists_the_keys() -> None:
             {"refusal": {"kind": "never", "wanted": 1, "in_the_way": [{"at": "r0", "jobs": [1]}]}},
             "a job is no",
         ),
+        (
+            {"refusal": {"kind": "never", "wanted": 1, "in_the_way": [{"at": "r0"}] * 4}},
+            "in_the_way has 4 entries; the most is 3",
+        ),
+        (
+            {"refusal": {"kind": "never", "wanted": 1, "in_the_way": [{"at": "r0", "jobs": ["a"] * 4}]}},
+            "jobs has 4 entries",
+        ),
     ],
 )
 def test_a_bad_value_is_refused_in_a_sentence(changes: dict[str, Any], says: str) -> None:

@@ -32,6 +32,8 @@ REFUSALS = {
 
 LONGEST_NAME = 253
 """Characters of the name of a node, a group of nodes or a job."""
+MOST_IN_THE_WAY = 3
+"""Groups of nodes in the way of a refused job that a record names, and jobs in each."""
 MOST_SLOTS = 1 << 24
 MOST_REVISIONS = (1 << 63) - 1
 MOST_LINKS = 1 << 32
@@ -118,7 +120,7 @@ def _refused(said: Any, share: float) -> Refused:
         time,
         share,
         untrusted.line(said.get("why")),
-        tuple(map(_in_the_way, _list(said, "in_the_way"))),
+        tuple(map(_in_the_way, _few(said, "in_the_way"))),
     )
 
 
@@ -126,7 +128,7 @@ def _in_the_way(said: Any) -> str:
     """`r0: default/a, default/b`: a group of nodes, and the jobs that hold it."""
     if type(said) is not dict:
         raise ValueError("what is in the way is no object")
-    return f"{_name(said.get('at'), 'at')}: {', '.join(_name(job, 'a job') for job in _list(said, 'jobs'))}"
+    return f"{_name(said.get('at'), 'at')}: {', '.join(_name(job, 'a job') for job in _few(said, 'jobs'))}"
 
 
 def _takes(said: Any) -> dict[str, int] | None:
@@ -141,6 +143,13 @@ def _list(said: Mapping[str, Any], key: str) -> list[Any]:
     found = said.get(key) or []
     if type(found) is not list:
         raise ValueError(f"{key} is no list")
+    return found
+
+
+def _few(said: Mapping[str, Any], key: str) -> list[Any]:
+    found = _list(said, key)
+    if len(found) > MOST_IN_THE_WAY:
+        raise ValueError(f"{key} has {len(found)} entries; the most is {MOST_IN_THE_WAY}")
     return found
 
 
