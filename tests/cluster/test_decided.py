@@ -36,6 +36,14 @@ def test_what_a_host_writes_is_read(case: dict[str, Any]) -> None:
     assert decided.read(case["text"], MOST, case["nodes"]) == expected(case["reads"])
 
 
+def test_a_job_of_the_longest_name_is_in_the_way() -> None:
+    """A group with the longest names that Kubernetes allows does not cost the record of the group that waits for it."""
+    name = f"{'s' * 63}/{'g' * 253}"
+    refusal = {"kind": "not-now", "wanted": 1, "in_the_way": [{"at": "r0", "jobs": [name] * 3}]}
+    found = decided.of({"policy": "isolated", "share": 1, "refusal": refusal}).refused
+    assert found is not None and found.in_the_way == (f"r0: {name}, {name}, {name}",)
+
+
 def test_the_page_lists_the_keys() -> None:
     """Each key that a host writes, and each kind of refusal, is in the reference."""
     page = PAGE.read_text().partition("## What plug-ins decided")[2].partition("\n## ")[0]
@@ -58,7 +66,7 @@ def test_the_page_lists_the_keys() -> None:
         ({"link_use": None, "isolated": 1}, "isolated is neither"),
         ({"nodes": "n0"}, "nodes is no list"),
         ({"nodes": [1]}, "a node is no name"),
-        ({"nodes": ["n" * 254]}, "a node is no name"),
+        ({"nodes": ["n" * 318]}, "a node is no name"),
         ({"links": [-1]}, "a link is -1"),
         ({"links": [1 << 32]}, "a link is 4294967296"),
         ({"revision": -1}, "revision is -1"),

@@ -30,8 +30,8 @@ REFUSALS = {
 }
 """The kinds of refusals and what they mean, said of the job."""
 
-LONGEST_NAME = 253
-"""Characters of the name of a node, a group of nodes or a job."""
+LONGEST_NAME = 63 + 1 + 253
+"""Characters of the name of a node, a group of nodes or a job. NAMESPACE/GROUP may be the longest."""
 MOST_IN_THE_WAY = 3
 """Groups of nodes in the way of a refused job that a record names, and jobs in each."""
 MOST_SLOTS = 1 << 24
