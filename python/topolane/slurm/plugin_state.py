@@ -219,8 +219,7 @@ def read(directory: str | Path) -> PluginState:
     def taken(name: str, most: int, parse: Callable[[str, str], Made], optional: bool = False) -> Made | None:
         path = folder / name
         try:
-            # Names in topolane.conf may be of any bytes.
-            return parse(texts.read_bytes(path, most).decode(errors="replace"), str(path))
+            return parse(_text(path, most), str(path))
         except texts.NoFileError:
             if not optional:
                 problems.append(
@@ -237,6 +236,17 @@ def read(directory: str | Path) -> PluginState:
     links = taken(LINKS, MOST_LINKS, parse_links, optional=True)
     problems += jobs.problems if jobs else ()
     return PluginState(folder, counters, jobs, links, tuple(problems))
+
+
+def read_jobs(directory: Path) -> PluginJobs:
+    """The jobs alone. Raises InputError."""
+    path = directory / JOBS
+    return parse_jobs(_text(path, MOST_JOBS), str(path))
+
+
+def _text(path: Path, most: int) -> str:
+    """The text of a file. Names in topolane.conf, which topolane_jobs repeats, may be of any bytes."""
+    return texts.read_bytes(path, most).decode(errors="replace")
 
 
 def parse_counters(text: str, source: str) -> Counters:

@@ -178,17 +178,18 @@ def _nodes_are_free(settings: RoutesSettings, job: int, started: float, hosts: s
     are free. Returns whether that happened. If neither reports anything before the deadline, the nodes count
     as free.
     """
-    path, pause, began = settings.state / plugin_state.JOBS, 2 * POLL, time.monotonic()
+    pause, began = 2 * POLL, time.monotonic()
     while True:
         try:
-            text = texts.decoded(texts.read_bytes(path, plugin_state.MOST_JOBS), str(path))
+            seen = plugin_state.read_jobs(settings.state)
         except texts.NoFileError:
             return True
-        seen = plugin_state.parse_jobs(text, str(path))
         age = time.time() - seen.time
         # The file may be older than the job.
         is_known = seen.time > started + 1 or time.monotonic() - began > UNSEEN
-        if (job not in seen.running and is_known) or (age > QUIET and _none_completes(hosts)):
+        # A record that cannot be read may be the job's.
+        is_gone = is_known and job not in seen.running and not seen.problems
+        if is_gone or (age > QUIET and _none_completes(hosts)):
             return True
         if time.monotonic() + pause > deadline:
             return age > UNSEEN
