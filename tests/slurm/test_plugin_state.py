@@ -211,7 +211,17 @@ def test_absent_unreadable_and_endless_files_are_said(state: Path) -> None:
     (state / COUNTERS).symlink_to("/dev/zero")
     (state / JOBS).write_bytes(b"topolane-jobs 2 1\n" + b"why x\n" * (plugin_state.MOST_JOBS // 6))
     problems = plugin_state.read(state).problems
-    assert "a device" in problems[0] and "more than 16 MiB" in problems[1]
+    assert "a device" in problems[0] and "more than 64 MiB" in problems[1]
+
+
+def test_a_large_cluster_is_read(state: Path) -> None:
+    """512 refused jobs, each with every second of 12,000 nodes, and a thousand jobs that hold nodes."""
+    offered = ",".join(map(str, range(0, 12000, 2)))
+    waits = [waiting(job, "isolated", "not-now", 9, offered) for job in range(1001, 1513)]
+    write_jobs(state, "machine x 12000", *(running(job, "stock", "shared") for job in range(1, 1001)), *waits)
+    jobs = plugin_state.read_jobs(state)
+    assert (len(jobs.running), len(jobs.waiting), jobs.problems) == (1000, 512, ())
+    assert len(jobs.waiting[1512].offered) == 6000
 
 
 @pytest.mark.skipif(shutil.which("setpriv") is None or os.geteuid() != 0, reason="needs root and setpriv")

@@ -25,10 +25,8 @@ COUNTERS, JOBS, LINKS = "topolane_counters", "topolane_jobs", "topolane_links"
 
 MOST_COUNTERS = 64 << 10
 """The most bytes of the file of counters."""
-MOST_JOBS = 16 << 20
-"""The most bytes of the file of jobs: room for 512 refused jobs with long lists of candidates, and all
-running jobs.
-"""
+MOST_JOBS = 64 << 20
+"""The most bytes of the file of jobs: room for 512 refused jobs with long lists of nodes, and for records of all running jobs."""
 MOST_LINKS = 32 << 20
 MOST_NODES = 1 << 24
 MOST_NUMBER = (1 << 64) - 1
