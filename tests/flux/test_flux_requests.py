@@ -241,7 +241,10 @@ def test_a_record_keeps_what_a_job_holds() -> None:
     plain = JobResources(tuple(sorted(runs.nodes)), 5.0, 60.0)
     assert plain.recorded(json.loads(json.dumps(record)), fabric) == runs
     before = {"nodes": list(runs.nodes), "links": [2], "share": runs.share, "bandwidth-share": 0.5}
-    assert plain.recorded({"machine": fabric.mark, **before}, fabric) == runs
+    assert plain.recorded({"machine": fabric.mark[:16], **before}, fabric) == runs
+    assert record["machine"] != fabric.mark[:16], (
+        "an earlier release does not take this record for one of its own"
+    )
     whole = dataclasses.replace(runs, share=None)
     assert plain.recorded(whole.record(fabric, "isolated"), fabric) == whole
 
@@ -250,10 +253,16 @@ def test_a_record_keeps_what_a_job_holds() -> None:
     ("changes", "says"),
     [
         ({"machine": "another"}, "started on another machine file"),
+        ({"nodes": []}, "without some of its nodes"),
+        ({"nodes": ["n1"]}, "without some of its nodes"),
         ({"nodes": ["n9"]}, "a node that the machine lacks"),
         ({"share": 2}, "share is 2"),
         ({"links": ["2"]}, "a link is"),
-        ({"bandwidth-share": 1.0}, "has a record that cannot be read"),
+        ({"bandwidth-share": 1.0}, "started on another machine file"),
+        (
+            {"bandwidth-share": 1.0, "machine": Fabric.of(NODES, None, graph(2)).mark[:16]},
+            "has a record that cannot be read",
+        ),
     ],
 )
 def test_a_record_of_no_use_is_refused_in_a_sentence(changes: dict[str, Any], says: str) -> None:

@@ -38,7 +38,7 @@ class Fabric:
     @property
     def mark(self) -> str:
         """A digest that differs for machines whose links are numbered differently."""
-        return hashlib.sha256(self.machine.to("toml").encode()).hexdigest()[:16]
+        return hashlib.sha256(self.machine.to("toml").encode()).hexdigest()[:32]
 
     @staticmethod
     def of(nodes: Sequence[RankNode], source: str | None, scheduling: object = None) -> Fabric:

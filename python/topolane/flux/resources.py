@@ -12,6 +12,9 @@ from topolane.cluster.view import ISOLATED, SHARED, UNKNOWN
 from topolane.flux.fabric import Fabric
 from topolane.policy import isolates
 
+EARLIER_MARK = 16
+"""Letters of a machine's mark in records of earlier releases. They read no record of today, and take its mark for another machine's."""
+
 
 @dataclasses.dataclass(frozen=True)
 class JobResources:
@@ -46,9 +49,10 @@ class JobResources:
         use.
         """
         try:
-            if said["machine"] != fabric.mark:
+            is_earlier = "bandwidth-share" in said
+            if said["machine"] != (fabric.mark[:EARLIER_MARK] if is_earlier else fabric.mark):
                 raise ValueError("started on another machine file")
-            found = decided.of(_as_now(said, fabric) if "bandwidth-share" in said else said)
+            found = decided.of(_as_now(said, fabric) if is_earlier else said)
             nodes = [fabric.machine.node_named(name) for name in found.nodes]
         except ValueError:
             raise
@@ -57,6 +61,8 @@ class JobResources:
         known = tuple(node for node in nodes if node is not None)
         if len(known) < len(nodes):
             raise ValueError("has a record with a node that the machine lacks")
+        if not set(self.nodes) <= set(known):
+            raise ValueError("has a record without some of its nodes")
         return JobResources(known, self.start, self.walltime, found.takes, found.links, found.share)
 
 
