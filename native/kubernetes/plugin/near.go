@@ -143,17 +143,25 @@ func (p *plugin) seatNear(ctx context.Context, g *group, seat int, pod *v1.Pod) 
 		g.leaveToStock(seat, nil)
 		return nil
 	}
-	// The decision covers the whole group, so its links are known now.
+	g.takeNear(seat, others, placed)
+	p.world.hold(p.logger, g)
+	p.logger.V(2).Info("Member placed near the others", "group", g.key, "rank", seat, "node", g.placed.Nodes[seat])
+	return nil
+}
+
+// takeNear gives a seat the node of a decision about it and the others. The decision covers the whole group, so its links
+// are known now, unless kube-scheduler chose for a member: the node of that one may not be known yet.
+func (g *group) takeNear(seat int, others []int, placed *placement) {
 	g.refused, g.isUnproven = "", false
 	for index, other := range others {
 		g.placed.Nodes[other] = placed.Nodes[index]
 	}
 	g.placed.Nodes[seat] = placed.Nodes[len(placed.Nodes)-1]
 	g.placed.Links, g.placed.Share, g.placed.LinkUse = placed.Links, placed.Share, placed.LinkUse
+	if g.placed.Policy == stockPolicy {
+		g.placed.Links, g.placed.LinkUse = nil, unknownLinks
+	}
 	g.placed.Machine, g.placed.Revision = placed.Machine, g.placed.Revision+1
-	p.world.hold(p.logger, g)
-	p.logger.V(2).Info("Member placed near the others", "group", g.key, "rank", seat, "node", g.placed.Nodes[seat])
-	return nil
 }
 
 // unable decides about a seat if the engine cannot answer.

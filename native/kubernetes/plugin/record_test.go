@@ -8,6 +8,20 @@ import (
 	"topolane/scheduler/engine"
 )
 
+// Once kube-scheduler chose for a member, a later decision about another does not make the links of the group known.
+func TestAStockMemberKeepsOthersOff(t *testing.T) {
+	for name, isStock := range map[string]bool{"a stock member": true, "none": false} {
+		g := &group{placed: &placement{Policy: "dedicated", Nodes: []string{"n0", "n1", "n2"}, LinkUse: sharedLinks}}
+		if isStock {
+			g.leaveToStock(0, nil)
+		}
+		g.takeNear(2, []int{1}, &placement{Nodes: []string{"n1", "n3"}, Links: []uint32{4}, Share: 0.5, LinkUse: sharedLinks})
+		if g.placed.Nodes[2] != "n3" || g.keepsOff() != isStock || (len(g.placed.Links) == 0) != isStock {
+			t.Errorf("%s: %+v", name, g.placed)
+		}
+	}
+}
+
 // The records are those that the one reader of all hosts reads: tests/cluster/test_decided.py.
 func TestRecords(t *testing.T) {
 	p := &plugin{world: newWorld(&args{}), groups: map[groupKey]*group{"default/a#Job.1": {id: 7}}}
