@@ -80,6 +80,8 @@ def test_the_page_lists_the_keys() -> None:
         ({"refusal": []}, "refusal is no object"),
         ({"refusal": {"kind": "no", "wanted": 1}}, "kind is no, which is none of not-now"),
         ({"refusal": {"kind": "never", "wanted": "1"}}, "wanted is"),
+        ({"refusal": {"kind": "never", "wanted": 1, "time": 1e300}}, "time is 1e+300"),
+        ({"refusal": {"kind": "never", "wanted": 1, "time": 1 << 40}}, "time is 1099511627776"),
         (
             {"refusal": {"kind": "never", "wanted": 1, "in_the_way": ["r0"]}},
             "what is in the way is no object",

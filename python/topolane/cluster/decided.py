@@ -35,6 +35,8 @@ LONGEST_NAME = 63 + 1 + 253
 MOST_IN_THE_WAY = 3
 """Groups of nodes in the way of a refused job that a record names, and jobs in each."""
 MOST_SLOTS = 1 << 24
+LAST_SECOND = 253402300799
+"""The end of the year 9999."""
 MOST_REVISIONS = (1 << 63) - 1
 MOST_LINKS = 1 << 32
 RANGE = re.compile(r"([0-9]{1,8})(?:-([0-9]{1,8}))?")
@@ -113,11 +115,11 @@ def _refused(said: Any, share: float) -> Refused:
     kind = untrusted.word(said.get("kind"), "kind")
     if kind not in REFUSALS:
         raise ValueError(f"kind is {kind}, which is none of {', '.join(REFUSALS)}")
-    time = None if said.get("time") is None else untrusted.finite(said["time"])
+    time = said.get("time")
     return Refused(
         kind,
         untrusted.whole(said.get("wanted"), "wanted", 0, MOST_SLOTS),
-        time,
+        None if time is None else float(untrusted.whole(time, "time", 0, LAST_SECOND)),
         share,
         untrusted.line(said.get("why")),
         tuple(map(_in_the_way, _few(said, "in_the_way"))),
