@@ -52,9 +52,10 @@ class Applying(ABC, Generic[P, H, L, J]):
         is no longer true (then nothing was changed) or if what it waits for does not happen; InputError for bad input and if the host
         refuses.
         """
-        plan = cls.read(path)
         with alone(path, cls.COMMAND):
-            made = cls(plan, RoomJournal(journal_of(path), sum_of(path), cls.STEPS), host, seconds, tell)
+            made = cls(
+                cls.read(path), RoomJournal(journal_of(path), sum_of(path), cls.STEPS), host, seconds, tell
+            )
             if undo:
                 made.undo()
             else:

@@ -78,16 +78,18 @@ def check(out: str | Path) -> None:
 
 def write(out: str | Path, plan: StoredPlan) -> None:
     """Writes a plan; the journal of a plan that was there goes. Raises InputError as `check`."""
-    check(out)
+    path, journal = Path(out), journal_of(Path(out))
     content = {"format": plan.FORMAT, "version": plan.VERSION} | dataclasses.asdict(plan)
-    files.write(out, json.dumps(content, indent=2) + "\n")
-    journal = journal_of(Path(out))
-    try:
-        journal.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"{journal}: it is of another plan and cannot be removed: {error.strerror}"
-        ) from error
+    # A call of `apply` that has read the plan that is there may not have a journal yet.
+    with alone(path, "apply") if path.is_file() else contextlib.nullcontext():
+        check(out)
+        files.write(out, json.dumps(content, indent=2) + "\n")
+        try:
+            journal.unlink(missing_ok=True)
+        except OSError as error:
+            raise InputError(
+                f"{journal}: it is of another plan and cannot be removed: {error.strerror}"
+            ) from error
 
 
 def _has_ended(journal: str) -> bool:
@@ -226,10 +228,16 @@ def _steps(path: Path, known: Sequence[str]) -> Iterator[dict[str, Any]]:
 
 @contextlib.contextmanager
 def alone(path: Path, command: str) -> Iterator[None]:
-    """No other call of a command carries out the same plan meanwhile."""
-    with path.open("rb") as file:
+    """No other call of a command carries out the same plan meanwhile, and no new plan replaces it. Raises InputError."""
+    with contextlib.ExitStack() as opened:
         try:
+            file = opened.enter_context(path.open("rb"))
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            is_there = os.path.samestat(os.fstat(file.fileno()), path.stat())
         except BlockingIOError:
             raise InputError(f"{path}: another `{command}` carries it out now") from None
+        except OSError as error:
+            raise InputError(f"{path}: {error.strerror}") from error
+        if not is_there:
+            raise InputError(f"{path}: a new plan has replaced it just now: call again")
         yield
