@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import fcntl
 import json
 import math
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from topolane._engine import InputError, Machine
 from topolane.cluster import room_files
-from topolane.cluster.clients.nova import ServerState
+from topolane.cluster.clients.nova import NovaServers, ServerState
 from topolane.cluster.room_files import BEGIN, DONE, NotAppliedError, RoomJournal
 from topolane.nova.migration_plan import Migration, MigrationPlan, read
 from topolane.nova.plan_apply import FAILED, MIGRATE, MIGRATED, RETRIES, MigrationApplying, NovaHost
@@ -38,7 +40,9 @@ class Cloud:
         nodes = sorted(TOPOLOGY.node_of[self.where[server]] for server in self.groups[group])
         return TOPOLOGY.machine.quality(nodes)[1]
 
-    def look(self, server: str) -> ServerState:
+    def look(self, server: str) -> ServerState | None:
+        if server not in self.where:
+            return None
         if server in self.moving:
             host, looks = self.moving[server]
             if looks == 0:
@@ -50,7 +54,9 @@ class Cloud:
                 self.moving[server] = (host, looks - 1)
         return ServerState(self.where[server], "ACTIVE", server in self.moving)
 
-    def members(self, group: str) -> dict[str, str]:
+    def members(self, group: str) -> dict[str, str] | None:
+        if group not in self.groups:
+            return None
         return {server: self.where[server] for server in self.groups[group]}
 
     def migrate(self, server: str, host: str, forced: bool = False) -> str | None:
@@ -195,6 +201,106 @@ def test_a_plan_of_an_earlier_release_goes_on_where_it_was(tmp_path: Path, state
     assert cloud.where[plan.migrations[4].server] == plan.migrations[4].source
     assert sum(cloud.where[each.server] == each.target for each in plan.migrations) == 5
     assert path.read_bytes() == content
+
+
+def of_an_earlier_release(plan: MigrationPlan, states: list[str]) -> str:
+    """The file in which an earlier release kept a plan, and the states of its migrations."""
+    rows = [
+        {**dataclasses.asdict(migration), "state": state, "why": ""}
+        for migration, state in zip(plan.migrations, states, strict=True)
+    ]
+    return json.dumps({"version": 1, "migrations": rows, "start": plan.start})
+
+
+def test_a_call_that_ended_while_it_took_over_an_earlier_plan_loses_no_state(tmp_path: Path) -> None:
+    """The first call wrote that the plan has begun, and ended before it wrote what had been done."""
+    where, groups, plan = planned()
+    path = tmp_path / "plan.json"
+    path.write_text(of_an_earlier_release(plan, ["done"] * 6))
+    RoomJournal(room_files.journal_of(path), room_files.sum_of(path), MigrationApplying.STEPS).write(BEGIN)
+    there = where | {migration.server: migration.target for migration in plan.migrations}
+    cloud = Cloud(there, groups, {}, slow=0)
+    assert applied(path, cloud)[-1] == "6 migrations made."
+    assert cloud.where == there
+
+
+def test_the_servers_of_a_group_that_was_deleted_stay_and_the_others_move(tmp_path: Path) -> None:
+    """Nova keeps the servers of a deleted group. Nothing says any more that they belong together."""
+    where, groups, plan = planned()
+    path = tmp_path / "plan.json"
+    room_files.write(path, plan)
+    cloud = Cloud(where, groups, {}, slow=0)
+    del cloud.groups["g1"]
+    with pytest.raises(NotAppliedError, match=r"2 of 6 .*g1\.2: its group is gone; g1\.3: its group is gone"):
+        applied(path, cloud)
+    moved = {each.server for each in plan.migrations if cloud.where[each.server] == each.target}
+    assert moved == {each.server for each in plan.migrations if each.group != "g1"}
+
+
+def test_a_plan_that_is_given_up_names_what_nova_still_moves(tmp_path: Path) -> None:
+    where, groups, plan = planned()
+    path = tmp_path / "plan.json"
+    room_files.write(path, plan)
+    cloud, first = Cloud(where, groups, {}, slow=9), plan.migrations[0]
+    journal = RoomJournal(room_files.journal_of(path), room_files.sum_of(path), MigrationApplying.STEPS)
+    for step, server in ((BEGIN, None), (MIGRATE, first.server), (MIGRATE, plan.migrations[2].server)):
+        journal.write(step, server)
+    cloud.migrate(first.server, first.target)
+    assert applied(path, cloud, undo=True) == [
+        f"Server {first.name} still goes to {first.target}: nothing stops that.",
+        "The plan is given up.",
+    ]
+
+
+def test_no_plan_replaces_one_that_a_call_is_about_to_carry_out(tmp_path: Path) -> None:
+    """The call has no journal yet. A second call is refused as well."""
+    where, groups, plan = planned()
+    path = tmp_path / "plan.json"
+    room_files.write(path, plan)
+    content = path.read_bytes()
+    with room_files.alone(path, "topolane nova apply"):
+        with pytest.raises(InputError, match="carries it out now"):
+            room_files.write(path, dataclasses.replace(plan, migrations=[]))
+        with pytest.raises(InputError, match="another `topolane nova apply` carries it out now"):
+            applied(path, Cloud(where, groups, {}, slow=0))
+    assert path.read_bytes() == content and list(tmp_path.iterdir()) == [path]
+
+
+def test_a_plan_that_was_replaced_before_its_lock_is_not_carried_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lock would be on a file that has no name any more."""
+    where, groups, plan = planned()
+    path, real = tmp_path / "plan.json", fcntl.flock
+    room_files.write(path, plan)
+
+    def late(file: Any, how: int) -> None:
+        path.unlink()
+        path.write_text(of_an_earlier_release(plan, ["planned"] * 6))
+        real(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    cloud = Cloud(where, groups, {}, slow=0)
+    with pytest.raises(InputError, match="a new plan has replaced it just now: call again"):
+        applied(path, cloud)
+    assert cloud.where == where
+
+
+def test_what_nova_says_of_a_refusal_is_one_line_and_a_deleted_group_is_known() -> None:
+    """A proxy in front of Nova may answer with a page."""
+    exceptions = pytest.importorskip("openstack.exceptions", reason="openstacksdk is not installed")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise exceptions.HttpException("Server Error", details="<html>\x1b\n" + "page" * 9999)
+
+    def missing(_: str) -> None:
+        raise exceptions.NotFoundException("No such group")
+
+    compute = SimpleNamespace(live_migrate_server=refuse, get_server_group=missing)
+    servers = NovaServers(SimpleNamespace(compute=compute))
+    said = servers.migrate("server", "host")
+    assert said is not None and said.startswith("<html>\\x1b\\npage") and len(said) < 1100
+    assert servers.members("group") is None
 
 
 def test_a_plan_in_order_that_is_no_longer_true_changes_nothing(tmp_path: Path) -> None:

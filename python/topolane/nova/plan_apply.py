@@ -42,8 +42,8 @@ class Servers(Protocol):
     def look(self, server: str) -> ServerState | None:
         """The state of the server now; None if it no longer exists."""
 
-    def members(self, group: str) -> dict[str, str]:
-        """The host of every server of the group that has one."""
+    def members(self, group: str) -> dict[str, str] | None:
+        """The host of every server of the group that has one; None if the group no longer exists."""
 
     def migrate(self, server: str, host: str, forced: bool = False) -> str | None:
         """Starts a live migration; if `forced`, Nova does not apply its filters. Returns None, or why Nova
@@ -95,8 +95,8 @@ class MigrationApplying(Applying[MigrationPlan, NovaHost, None, MigrationPlan]):
         self._state = {migration.server: self._recorded(migration) for migration in plan.migrations}
 
     def _take_over(self, plan: EarlierPlan) -> None:
-        """Writes what a file of an earlier release says of its migrations into the journal."""
-        if self.journal.steps or all(state == "planned" for state, _ in plan.states):
+        """Writes what a file of an earlier release says of its migrations into the journal, as far as it is not there."""
+        if all(state == "planned" for state, _ in plan.states):
             return
         self.journal.write(BEGIN)
         for migration, (state, why) in zip(plan.migrations, plan.states, strict=True):
@@ -146,6 +146,12 @@ class MigrationApplying(Applying[MigrationPlan, NovaHost, None, MigrationPlan]):
     def too_late(self, look: None, found: MigrationPlan) -> str:
         """Each migration has its own time."""
         return "not all migrations have ended"
+
+    def give_up(self) -> None:
+        """Says which migrations Nova still makes."""
+        for migration in self._in(MIGRATE):
+            if (now := self.servers.look(migration.server)) is not None and now.busy:
+                self.tell(f"Server {migration.name} still goes to {migration.target}: nothing stops that.")
 
     def outcome(self, found: MigrationPlan | None) -> Iterator[str]:
         """What has been made."""
@@ -210,7 +216,10 @@ class MigrationApplying(Applying[MigrationPlan, NovaHost, None, MigrationPlan]):
             return "one that had to be made before it was not"
         if problem := self._moved(migration):
             return problem
-        before, after = self._hops(migration)
+        hosts = self.servers.members(migration.group)
+        if hosts is None:
+            return "its group is gone"
+        before, after = self._hops(migration, hosts)
         # A group that leaves links of other groups may end with more hops than at the start, but not more than planned.
         most = max(self.plan.start[migration.group], migration.after)
         if after > most:
@@ -225,16 +234,15 @@ class MigrationApplying(Applying[MigrationPlan, NovaHost, None, MigrationPlan]):
         if now is None:
             return "it is gone"
         if now.host != migration.source:
-            return f"it is on {now.host}, not on {migration.source}"
+            return f"it is on {now.host or 'no host'}, not on {migration.source}"
         if now.busy or now.status not in MOVABLE:
             return f"it is {now.status}{' and busy' if now.busy else ''}"
         if migration.target not in self.topology.node_of:
             return f"{migration.target} is not on the topology any more"
         return None
 
-    def _hops(self, migration: Migration) -> tuple[float, float]:
-        """Hops of the migration's group now and after the migration; weighted if the plan has weights."""
-        hosts = self.servers.members(migration.group)
+    def _hops(self, migration: Migration, hosts: dict[str, str]) -> tuple[float, float]:
+        """Hops of the migration's group on these hosts and after the migration; weighted if the plan has weights."""
         moved = hosts | {migration.server: migration.target}
         weights = self.plan.weights.get(migration.group)
         if weights is None:
@@ -259,7 +267,7 @@ class MigrationApplying(Applying[MigrationPlan, NovaHost, None, MigrationPlan]):
             self._state[migration.server] = PLANNED
         elif not now.busy:
             what = "left" if now.host == migration.source else "put"
-            self._end(migration, FAILED, f"Nova {what} it on {now.host}")
+            self._end(migration, FAILED, f"Nova {what} it on {now.host or 'no host'}")
         elif time.monotonic() > self._deadline[migration.server]:
             self._end(migration, FAILED, f"it has not ended in {self.host.timeout:g} seconds")
 

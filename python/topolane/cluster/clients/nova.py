@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from topolane import untrusted
+
 if TYPE_CHECKING:
     from openstack.connection import Connection
 
@@ -34,9 +36,14 @@ class NovaServers:
             return None
         return ServerState(found.compute_host, found.status, found.task_state is not None)
 
-    def members(self, group: str) -> dict[str, str]:
-        """The host of every server of the group that has one."""
-        members = self._connection.compute.get_server_group(group).member_ids or ()
+    def members(self, group: str) -> dict[str, str] | None:
+        """The host of every server of the group that has one; None if the group no longer exists."""
+        from openstack import exceptions
+
+        try:
+            members = self._connection.compute.get_server_group(group).member_ids or ()
+        except exceptions.NotFoundException:
+            return None
         found = {member: self.look(member) for member in members}
         return {member: now.host for member, now in found.items() if now is not None and now.host is not None}
 
@@ -53,6 +60,6 @@ class NovaServers:
                 server, host=host, force=forced, block_migration="auto"
             )
         except exceptions.SDKException as error:
-            return getattr(error, "details", None) or str(error).partition("\n")[0]
+            return untrusted.line(getattr(error, "details", None)) or str(error).partition("\n")[0]
         # The server is busy from the moment Nova has accepted.
         return None
