@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterable
+from pathlib import Path
+from types import SimpleNamespace
+from xml.dom import minidom
 
 import pytest
+from click.testing import CliRunner
 from topolane._engine import InputError, Machine
+from topolane.cli import nova_plan, nova_status
 from topolane.cluster.status import NodeCounts
 from topolane.cluster.view import ISOLATED, NONE, SHARED
 from topolane.nova.cloud import Cloud, Server, ServerGroup
@@ -168,3 +174,33 @@ def test_a_server_outside_the_topology_uses_all_links_above_the_others() -> None
         hosts
         == "The topology lacks hosts of it, so it may use all links above the others: elsewhere (beyond.1)."
     )
+
+
+@pytest.mark.parametrize("name", ["\x1b]0;title\x07\x1b[31mred", "line\nline", "\ud800", "n" * 65536])
+def test_names_of_users_reach_no_terminal_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Nova refuses such names today; its database may hold them. JSON has them whole, and the picture can be read."""
+    made = cloud(
+        dataclasses.replace(group("far", ["a0", "b0", "c0"], "compact"), name=name),
+        group("late", [None], "compact"),
+    )
+    monkeypatch.setattr(nova_status, "connected", lambda *_: (None, made))
+    monkeypatch.setattr(nova_plan, "connected", lambda *_: (None, made))
+    monkeypatch.setattr("topolane.nova.cloud.off_tree", lambda *_: [])
+    rules = SimpleNamespace(
+        slots=lambda _: [1] * 12, weights=lambda _: None, notes=[f"group {name} has none"]
+    )
+    monkeypatch.setattr("topolane.nova.plan_rules.Rules", lambda *_: rules)
+    picture = tmp_path / "tree.svg"
+    for command, words in (
+        (nova_status.status, ("--svg", str(picture))),
+        (nova_status.explain, ("id-far", "--svg", str(picture))),
+        (nova_plan.plan, ()),
+    ):
+        done = CliRunner().invoke(command, words)
+        assert done.exit_code == 0, done.output
+        assert all(letter.isprintable() for line in done.output.split("\n") for letter in line)
+        minidom.parse(str(picture))
+    found = json.loads(CliRunner().invoke(nova_status.status, ["--json"]).stdout)
+    assert found["running"][0]["job"] == name

@@ -102,8 +102,9 @@ def draw(
         if job.nodes and job.is_ours and only in (None, job.id):
             title = f" {clean(job.title)}" if job.title not in ("", job.name) else ""
             user = f" of {clean(job.user)}" if job.user else ""
-            tip = f"{word} {job.name}{title}{user}: {plural(len(job.nodes), 'node')}, {job.hosts}"
-            holders[job.id] = DrawnHolder(job.nodes, f"{word} {job.name}", tip)
+            name = f"{word} {texts.sentence(job.name)}"
+            tip = f"{name}{title}{user}: {plural(len(job.nodes), 'node')}, {job.hosts}"
+            holders[job.id] = DrawnHolder(job.nodes, name, tip)
     apart, title = Links(machine, seen).apart, f"{clock(seen.time, 0)}: "
     write_text(file, svg(machine, holders, closed=closed, apart=apart, title=title), "--svg")
 

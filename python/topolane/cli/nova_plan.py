@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from topolane import texts
 from topolane.cli.common import json_option, print_json
 from topolane.cli.nova_cloud import cloud_options, connected, service_errors
 from topolane.cli.nova_room import (
@@ -118,7 +119,7 @@ def plan(
             compact_policy=known.compact_policy,
         )
     for note in rules.notes:
-        click.echo(f"topolane: {note}", err=True)
+        click.echo(f"topolane: {texts.printable(note)}", err=True)
     if out is not None:
         room_files.write(out, made)
     if as_json:
@@ -136,7 +137,8 @@ def _print_plan(cloud: Cloud, made: MigrationPlan, looked_at: list[ServerGroup])
         return
     print_migrations(cloud, made)
     for group, count, before, after in planning.summary(cloud, made):
-        click.echo(f"{group.name}: {before:g} hops before, {after:g} after {plural(count, 'migration')}")
+        said = f"{group.name}: {before:g} hops before, {after:g} after {plural(count, 'migration')}"
+        click.echo(texts.printable(said))
 
 
 @click.command()
