@@ -28,7 +28,7 @@ from topolane.kubernetes.export import job_records, workload
 from topolane.kubernetes.inspection import Where, inspect
 from topolane.kubernetes.machine import of_labels
 from topolane.kubernetes.objects import LONGEST_NOTES, PLACEMENT, RECORD, Pod, quantity
-from topolane.kubernetes.proofs import PROOF, USUAL_NAME, seal
+from topolane.kubernetes.proofs import PROOF, seal
 from topolane.kubernetes.room_plan import make_plan
 from topolane.kubernetes.status import status
 from topolane.serve.feed import PageState, written
@@ -108,7 +108,7 @@ class Answers:
         return self._of[path]
 
     def get(self, path: str) -> dict[str, Any]:
-        if path.endswith(f"/secrets/{USUAL_NAME}"):
+        if path.endswith("/secrets/topolane-placement-key"):
             return {"data": {"key": base64.b64encode(KEY).decode()}}
         raise NotFoundError(path)
 

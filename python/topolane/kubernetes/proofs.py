@@ -24,8 +24,6 @@ from topolane.kubernetes.objects import LONGEST_NOTES, PLACEMENT, Pod
 PROOF = "topolane.io/placement-proof"
 STARTS, EARLIER = "topolane.io/placement/v2", "topolane.io/placement/v1"
 """What begins that which is signed, now and by earlier releases."""
-USUAL_NAME = "topolane-placement-key"
-"""The Secret that the scheduler makes in its own namespace."""
 MEMBER = "key"
 KEY_BYTES = 32
 LONGEST_PROOF = 1024

@@ -14,7 +14,6 @@ USUAL = "topolane/topolane-scheduler"
 """The ConfigMap of deploy/kubernetes."""
 KEYS = ("topolane/topolane-placement-key", "kube-system/topolane-placement-key")
 """Secrets with the key that proves placements: that of deploy/kubernetes, and that of a scheduler outside the cluster."""
-LABELS = ("kubernetes.io/hostname",)
 
 
 @dataclasses.dataclass(frozen=True)
