@@ -17,7 +17,11 @@ from topolane._engine import InputError, Machine
 from topolane.cluster import room_files
 from topolane.cluster.clients.nova import NovaServers, ServerState
 from topolane.cluster.room_files import BEGIN, DONE, NotAppliedError, RoomJournal
+from topolane.nova.cloud import Cloud as NovaCloud
+from topolane.nova.cloud import Server, ServerGroup
+from topolane.nova.hints import PlacementHint
 from topolane.nova.migration_plan import Migration, MigrationPlan, read
+from topolane.nova.plan import make
 from topolane.nova.plan_apply import FAILED, MIGRATE, MIGRATED, RETRIES, MigrationApplying, NovaHost
 from topolane.nova.topology import Topology
 
@@ -355,6 +359,24 @@ def test_a_damaged_plan_is_one_sentence(tmp_path: Path, change: dict[str, Any], 
     with pytest.raises(InputError) as refused:
         read(path)
     assert sentence in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_no_plan_moves_a_server_twice(tmp_path: Path) -> None:
+    """The engine's third move would be that of a server that it has moved already."""
+    members, free = (18, 1, 5, 12, 16, 14, 13, 19), (0, 2, 3, 4, 6, 7, 8, 11, 15, 17)
+    pods = (("p0", 0), ("p0", 3), ("p1", 1), ("p2", 2))
+    leaves = [(["site", pod, f"l{leaf}"], [f"h{leaf}.{i}" for i in range(5)]) for pod, leaf in pods]
+    topology = Topology.of(Machine.of("small", leaves))
+    hosts = [topology.machine.node_name(node) for node in members]
+    servers = [Server(f"s{at}", "", host, "ACTIVE", {}, {}, None, False) for at, host in enumerate(hosts)]
+    group = ServerGroup("g", "g", "", 1, servers, PlacementHint("compact"))
+    cloud = NovaCloud(topology, [], [group], {}, frozenset())
+    slots = [int(node in free) for node in range(20)]
+    plan = make(cloud, lambda _: list(slots), groups=[group], least_gain=4)
+    moved = [migration.server for migration in plan.migrations]
+    assert len(moved) == len(set(moved)) > 1
+    room_files.write(tmp_path / "plan.json", plan)
+    assert read(tmp_path / "plan.json") == plan
 
 
 def test_a_server_that_moves_twice_is_refused(tmp_path: Path) -> None:
