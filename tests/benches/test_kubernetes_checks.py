@@ -35,7 +35,7 @@ def tell(
     """The pods of a group, or the first of them, get their nodes."""
     names = [f"n{node:05}" for node in nodes]
     for rank, node in enumerate(names[:first]):
-        placement = {"nodes": names, "rank": rank, "isolated": True, **note}
+        placement = {"nodes": names, "rank": rank, "link_use": "isolated", **note}
         checks.noted("ADDED", {
             "metadata": {
                 "uid": f"{group}-{rank}", "labels": {"scheduling.x-k8s.io/pod-group": group},
@@ -49,8 +49,8 @@ def tell(
 def test_groups_next_to_each_other_are_right(checks: Any) -> None:
     tell(checks, "a", [0, 1, 8])
     tell(checks, "b", [2, 3])
-    tell(checks, "c", [16, 24], isolated=False, links=[1], machine="m")
-    tell(checks, "d", [17, 25], isolated=False, links=[2], machine="m")
+    tell(checks, "c", [16, 24], link_use="shared", links=[1], machine="m")
+    tell(checks, "d", [17, 25], link_use="shared", links=[2], machine="m")
     assert checks.wrong == [] and checks.placements == 4 and checks.pods == 9
 
 
@@ -63,8 +63,8 @@ def test_a_node_over_its_room(checks: Any) -> None:
 def test_a_link_twice(checks: Any) -> None:
     tell(checks, "a", [0, 8])
     tell(checks, "b", [1, 16])
-    tell(checks, "c", [32, 40], isolated=False, links=[7], machine="m")
-    tell(checks, "d", [48, 56], isolated=False, links=[7], machine="m")
+    tell(checks, "c", [32, 40], link_use="shared", links=[7], machine="m")
+    tell(checks, "d", [48, 56], link_use="shared", links=[7], machine="m")
     assert checks.wrong == ["b and a both have rack 0", "d and c both have 7"]
 
 
