@@ -108,7 +108,10 @@ def test_bad_input_is_an_input_error(toy, ask):
         ({"policy": "nope"}, "unknown policy 'nope'; there are first-fit"),
         ({"policy": 3}, "a policy is a name or a topolane.Policy, not 3"),
         ({"policy": "recorded"}, "names no nodes"),
-        ({"queue": "nope"}, 'unknown queue "nope"; there are fcfs, easy, easy-strict, easy-pinned, conservative'),
+        (
+            {"queue": "nope"},
+            'unknown queue "nope"; there are fcfs, easy, easy-strict, easy-pinned, conservative',
+        ),
         ({"scenario": "nope"}, "no speed-up scenario 'nope'"),
         ({"default_walltime": 0.0}, "above 0 seconds"),
         ({"default_walltime": float("nan")}, "above 0 seconds"),
