@@ -104,13 +104,22 @@ def test_a_run_of_a_plugin_that_has_changed_is_repeated(installed: Path, tmp_pat
 
 
 def test_a_live_driver_asks_the_policy_of_a_plugin(installed: Path) -> None:
-    """The shadow of a live system resolves the name as the simulator does."""
+    """The shadow of a live system resolves the operator's name as the simulator does. A name that users of the cluster may
+    have written stands for a policy of the engine only.
+    """
     code = """
 import topolane
+from topolane import InputError
 from topolane.cluster.hypothetical import Hypothetical
-machine = topolane.machine("fat-tree(radix=4)")
-Hypothetical(machine, "highest-free", None)
 from topolane.policy import resolve
+machine = topolane.machine("fat-tree(radix=4)")
+Hypothetical(machine, resolve("highest-free"), None)
+try:
+    Hypothetical(machine, "highest-free", None)
+except InputError:
+    pass
+else:
+    raise SystemExit("a user's word is loaded")
 print(topolane.State(machine).place(resolve("highest-free"), 2).nodes)
 """
     path = os.pathsep.join([str(installed), *filter(None, [os.environ.get("PYTHONPATH")])])
