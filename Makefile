@@ -17,10 +17,12 @@ SOURCES := $(shell find crates -name tests -prune -o \( -name '*.rs' -o -name 'C
 
 build: $(VENV)/.built
 
-# The prerequisites: each is used if it is there, installed if it may be, else named.
+# The prerequisites: each is used if it runs, installed if it may be, else named. A rustup without a toolchain is a cargo that does not run.
 define need
-	@command -v $(1) >/dev/null 2>&1 || { \
-	  if command -v apt-get >/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
+	@$(if $(3),$(1) $(3),command -v $(1)) >/dev/null 2>&1 || { \
+	  if command -v $(1) >/dev/null 2>&1; then \
+	    echo "$(1) is installed and does not run: $$($(1) $(3) 2>&1 | head -1)" >&2; exit 1; \
+	  elif command -v apt-get >/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
 	    echo "installing $(2)"; apt-get update -qq && apt-get install -y -qq $(2) >/dev/null; \
 	  else \
 	    echo "$(1) is missing: on Debian, 'sudo apt-get install $(2)'" >&2; exit 1; \
@@ -28,9 +30,9 @@ define need
 endef
 
 $(VENV)/.installed: requirements/base.txt
-	$(call need,$(PYTHON),python3 python3-venv)
-	$(call need,cc,gcc libc6-dev)
-	$(call need,cargo,cargo-web rustc-web)
+	$(call need,$(PYTHON),python3 python3-venv,--version)
+	$(call need,cc,gcc libc6-dev,--version)
+	$(call need,cargo,cargo-web rustc-web,--version)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "Python 3.11 or newer is needed; name it with PYTHON=..." >&2; exit 1; }
 	@$(PYTHON) -m venv --clear $(VENV) 2>/dev/null || { \
@@ -89,12 +91,12 @@ ci: build $(VENV)/.test-installed page-if-possible
 KUBERNETES := target/kubernetes
 KUBE_VERSION = -X k8s.io/component-base/version.gitVersion=v1.36.1
 kubernetes-components: $(VENV)/.installed
-	$(call need,go,golang-go)
+	$(call need,go,golang-go,version)
 	@$(BIN)/python tools/components.py etcd kubernetes kwok kueue
 	@$(MAKE) --silent $(KUBERNETES)/topolane-scheduler
 
 $(KUBERNETES)/topolane-scheduler: $(VENV)/.built $(shell find native/kubernetes -name '*.go') $(wildcard native/kubernetes/go.*)
-	$(call need,go,golang-go)
+	$(call need,go,golang-go,version)
 	cargo build --quiet --profile quick --locked -p topolane-capi
 	cd native/kubernetes && CGO_LDFLAGS="-L$(abspath target/quick)" go build -ldflags="-s -w $(KUBE_VERSION)" -o $(abspath $@) .
 	@touch $@
@@ -219,7 +221,7 @@ bench: $(VENV)/.installed
 
 # Asks Kueue's own code, which the Go module proxy gives.
 target/kueue-answers: $(wildcard benches/kueue/*.go benches/kueue/go.*)
-	$(call need,go,golang-go)
+	$(call need,go,golang-go,version)
 	cd benches/kueue && go build -o $(abspath $@) .
 
 # What works as on stock Slurm, on two clusters of Debian trixie's Slurm: see CONTRIBUTING.md.
