@@ -20,7 +20,7 @@ type unit struct {
 	group    groupKey
 	pods     []fwk.PodInfo
 	priority int32
-	// isEnding says that all its pods are being deleted anyway.
+	// isEnding says that all its pods go anyway: they are being deleted, or their group was told to leave.
 	isEnding bool
 	// cost is what it has done: the shares of nodes of its pods, times the seconds since they got them; at least 1, but 0 if it is ending.
 	cost float64
@@ -53,7 +53,7 @@ func (p *plugin) units(nodes []fwk.NodeInfo, waiting []*group, group groupKey, p
 			}
 			one.pods = append(one.pods, member)
 			one.priority = max(one.priority, corev1helpers.PodPriority(pod))
-			one.isEnding = one.isEnding && pod.DeletionTimestamp != nil
+			one.isEnding = one.isEnding && (pod.DeletionTimestamp != nil || p.isLeaving(key))
 			one.cost += shareOf(member, info) * max(now.Sub(placedAt(pod)).Seconds(), 0)
 		}
 	}
@@ -81,6 +81,12 @@ func (p *plugin) units(nodes []fwk.NodeInfo, waiting []*group, group groupKey, p
 		}
 	}
 	return found
+}
+
+// isLeaving says whether a group was told to leave. Until the API server has marked its pods, a second search must not name other victims.
+func (p *plugin) isLeaving(key groupKey) bool {
+	g := p.groups[key]
+	return g != nil && g.isLeaving
 }
 
 // compareRanks sorts what goes only if others are not enough to the end, as kube-scheduler does: the higher priority, and of one

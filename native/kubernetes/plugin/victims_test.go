@@ -317,6 +317,49 @@ func TestVictimsAreEnoughAndNoneIsSuperfluous(t *testing.T) {
 	}
 }
 
+// A search that is made again, before the pods of the victims are marked as deleted, names no group beyond those that leave already.
+func TestASecondSearchNamesNoOtherGroups(t *testing.T) {
+	asked := 0
+	for seed := range uint64(300) {
+		c := crowded(t, seed)
+		if c == nil {
+			continue
+		}
+		first, placed, err := c.chooseVictims(context.Background(), c.waits, c.infos, c.found(), budgets(c.found(), c.budgets))
+		if err != nil || placed == nil || slices.ContainsFunc(first, func(one *unit) bool { return one.group == "" }) {
+			continue
+		}
+		names := map[groupKey]bool{}
+		for _, one := range first {
+			names[one.group] = true
+			if g := c.groups[one.group]; g != nil {
+				c.setLeaving(g, true)
+			}
+		}
+		// What was cheap to evict is dear by now.
+		c.now = c.now.Add(time.Hour)
+		found := c.found()
+		for _, one := range found {
+			if names[one.group] && !one.isEnding && c.groups[one.group] != nil {
+				t.Fatalf("seed %d: %s leaves, and is not taken as ending", seed, one.name())
+			}
+		}
+		again, placed, err := c.chooseVictims(context.Background(), c.waits, c.infos, found, budgets(found, c.budgets))
+		if err != nil || placed == nil {
+			t.Fatalf("seed %d: no victims are found again: %v", seed, err)
+		}
+		asked++
+		for _, one := range again {
+			if !one.isEnding && !names[one.group] {
+				t.Errorf("seed %d: %s is to go as well", seed, one.name())
+			}
+		}
+	}
+	if asked < 20 {
+		t.Errorf("only %d states have groups as victims", asked)
+	}
+}
+
 // The scheduler names the victims that `topolane k8s plan` names for the same state: tests/kubernetes/test_same_victims.py asks it.
 func TestVictimsAreThoseOfThePlan(t *testing.T) {
 	for number, one := range shared[struct {
