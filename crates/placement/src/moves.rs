@@ -171,9 +171,10 @@ impl MoveSearch<'_> {
         let mut nodes = self.group.members.to_vec();
         let mut slots = self.group.slots.to_vec();
         let mut steps = Vec::new();
-        while steps.len() < nodes.len() {
-            let Some((step, badness)) = self.best_step(&nodes, &slots, &may) else { break };
+        let mut moved = vec![false; nodes.len()];
+        while let Some((step, badness)) = self.best_step(&nodes, &moved, &slots, &may) {
             nodes[step.member] = step.to;
+            moved[step.member] = true;
             slots[step.to as usize] -= 1;
             slots[step.from as usize] += 1;
             steps.push((step, badness));
@@ -184,16 +185,18 @@ impl MoveSearch<'_> {
     fn best_step(
         &self,
         nodes: &[NodeIndex],
+        moved: &[bool],
         slots: &[u32],
         may: &impl Fn(&[NodeIndex], NodeIndex, NodeIndex) -> bool,
     ) -> Option<(MemberMove, Badness)> {
         let before = self.badness(nodes).1;
         let floor = self.floor();
         let mut best: Option<(MemberMove, Badness)> = None;
-        // All members in one group are alike, and so are its free nodes: try one of each.
-        for (member, &from) in nodes.iter().enumerate() {
+        // All members in one group that may still move are alike, and so are its free nodes: try one of each.
+        let mut tried = vec![false; self.fabric.groups(floor) as usize];
+        for (member, &from) in nodes.iter().enumerate().filter(|&(member, _)| !moved[member]) {
             let group = self.fabric.group(floor, from);
-            if nodes[..member].iter().any(|&other| self.fabric.group(floor, other) == group) {
+            if std::mem::replace(&mut tried[group as usize], true) {
                 continue;
             }
             for target in 0..self.fabric.groups(floor) {
@@ -204,9 +207,9 @@ impl MoveSearch<'_> {
                 else {
                     continue;
                 };
-                let mut moved = nodes.to_vec();
-                moved[member] = to;
-                let badness = self.badness(&moved);
+                let mut after = nodes.to_vec();
+                after[member] = to;
+                let badness = self.badness(&after);
                 if best.is_none_or(|(_, least)| badness < least) {
                     best =
                         Some((MemberMove { member, from, to, before, after: badness.1 }, badness));

@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use common::{pair_hops, tree};
@@ -107,6 +108,33 @@ proptest! {
             let alone = steps.is_empty() || bad(way.last().unwrap()) <= bad(&members);
             prop_assert!(alone && (reached == least || passes_worse(&fabric, &members, &free, least, &cost)));
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+    /// No member moves twice in one plan, because the driver that carries it out identifies a move by its member.
+    /// Each move is to a slot that is free at that moment.
+    #[test]
+    fn a_member_moves_once(
+        members in prop::collection::vec(0u32..16, 3..8),
+        slots in prop::collection::vec(0u32..3, 16),
+        crossing in prop::collection::vec(prop::collection::vec(0u32..16, 2..4), 0..3),
+        price in 1u32..6,
+        isolates in any::<bool>(),
+    ) {
+        let fabric = tree(&[4, 2, 2]);
+        let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+        for nodes in &crossing {
+            occupancy.overlay(&Placement::new(&fabric, nodes.clone(), Share::part(0, 0)));
+        }
+        let group =
+            RunningGroup { members: &members, fixed: &[], slots: &slots, stacked: true, isolates };
+        let steps = moves(group, &occupancy, price);
+        way(&members, &slots, &steps);
+        let moved: HashSet<usize> = steps.iter().map(|step| step.member).collect();
+        prop_assert_eq!(moved.len(), steps.len());
     }
 }
 

@@ -108,16 +108,12 @@ def _moves(
         isolates=isolates(group.hint),
     )
     name = cloud.topology.machine.node_name
-    made: dict[str, Migration] = {}
-    for member, source, target, before, after in found:
-        server = movable[member]
-        if server.id in made:
-            # `apply` knows a migration by its server. Each move before this one pays without it.
-            break
-        made[server.id] = Migration(
-            server.id, server.name, group.id, name(source), name(target), before, after
+    return [
+        Migration(
+            movable[member].id, movable[member].name, group.id, name(source), name(target), before, after
         )
-    return list(made.values())
+        for member, source, target, before, after in found
+    ]
 
 
 def _others(
