@@ -151,6 +151,27 @@ def test_hosts_of_a_migration_that_is_not_over_count_as_for_the_scheduler(
     assert "Kept until" not in cloud.command("explain", "moved", directory=str(tmp_path))[1]
 
 
+def test_an_evacuated_server_counts_on_its_target_before_nova_says_where_it_is(
+    cloud: CloudProcess, tmp_path: Path
+) -> None:
+    """Nova ends the server's task first, while its host is still the one that is down."""
+    group = cloud.group("saved")
+    cloud.boot(1, group, hints=ISOLATED, host=HOSTS[0])
+    (saved,) = cloud.boot(1, group, hints=ISOLATED, host=HOSTS[18])
+    cloud.break_down(HOSTS[18])
+    try:
+        target = cloud.begin_evacuation(saved)
+        try:
+            assert cloud.hosts([saved]) == {saved: HOSTS[18]}
+            said = f"Kept until a migration is over: {target} ("
+            assert said in cloud.command("explain", "saved", directory=str(tmp_path))[1]
+        finally:
+            cloud.end_evacuation(saved)
+        assert "Kept until" not in cloud.command("explain", "saved", directory=str(tmp_path))[1]
+    finally:
+        cloud.recover(HOSTS[18])
+
+
 def test_a_plan_keeps_off_the_links_of_a_migration_that_is_not_over(
     cloud: CloudProcess, nova: Any, tmp_path: Path
 ) -> None:

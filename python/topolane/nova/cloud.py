@@ -14,7 +14,7 @@ from topolane import sources, untrusted
 from topolane._engine import InputError
 from topolane.nova.hints import PlacementHint, hint_of
 from topolane.nova.topology import Aggregate, Topology, from_aggregates
-from topolane.nova.unfinished import AWAITS_CONFIRMATION, MigrationRecord, other_hosts
+from topolane.nova.unfinished import AWAITS_CONFIRMATION, MigrationRecord, is_recent, server_work
 
 if TYPE_CHECKING:
     from openstack.connection import Connection
@@ -277,12 +277,18 @@ def _unfinished(connection: Connection, members: Iterable[Any]) -> dict[str, lis
     ask = connection.compute.migrations
     found = list(ask(status=AWAITS_CONFIRMATION))
     for server in members:
-        if server.task_state is not None:
+        if server.task_state is not None or is_recent(_age(server)):
             found += ask(server_id=server.id)
     by_server: collections.defaultdict[str, list[MigrationRecord]] = collections.defaultdict(list)
     for one in found:
         by_server[one.server_id].append(MigrationRecord(one.source_compute, one.dest_compute, one.status))
     return by_server
+
+
+def _age(server: Any) -> float | None:
+    """Seconds since Nova's record of a server changed."""
+    changed = untrusted.when(server.updated_at or server.created_at)
+    return None if changed is None else time.time() - changed
 
 
 def _group(
@@ -305,7 +311,7 @@ def _server(server: Any, migrations: list[MigrationRecord]) -> Server:
     flavor = flavor.to_dict() if hasattr(flavor, "to_dict") else dict(flavor or {})
     if not (server.image and server.image.id):
         flavor["disk"] = 0  # its root is a volume
-    busy = server.task_state is not None
+    work = server_work(server.compute_host, server.task_state is not None, _age(server), migrations)
     return Server(
         id=server.id,
         name=server.name,
@@ -314,14 +320,14 @@ def _server(server: Any, migrations: list[MigrationRecord]) -> Server:
         flavor=flavor,
         hints=server.scheduler_hints or {},
         zone=server.pinned_availability_zone,
-        busy=busy,
+        busy=work.busy,
         hostname=server.hostname or "",
         addresses=frozenset(
             str(one["addr"]) for ports in (server.addresses or {}).values() for one in ports if "addr" in one
         ),
         created=server.created_at or "",
         launch_index=server.launch_index or 0,
-        elsewhere=other_hosts(server.compute_host, busy, migrations),
+        elsewhere=work.elsewhere,
         fault=untrusted.line((server.fault or {}).get("message")),
     )
 

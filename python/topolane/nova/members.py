@@ -19,7 +19,7 @@ from oslo_utils import timeutils
 
 from topolane.nova.hints import PlacementHint, hint_of
 from topolane.nova.unanswered import Unanswered
-from topolane.nova.unfinished import OVER, MigrationRecord, is_under_way, other_hosts
+from topolane.nova.unfinished import OVER, MigrationRecord, server_work
 
 LOG = logging.getLogger(__name__)
 
@@ -112,38 +112,28 @@ def known_servers(context: Any, uuids: Collection[str], *, needed: bool = False)
     def in_cell(cell_context: Any) -> Any:
         return _rows(cell_context, uuids)
 
-    found: dict[str, GroupMember] = {}
+    rows: list[Any] = []
     migrating: dict[str, list[MigrationRecord]] = {}
-    latest: dict[str, datetime.datetime] = {}
     for result in nova_context.scatter_gather_all_cells(context, in_cell).values():
         if nova_context.is_cell_failure_sentinel(result):
             if needed:
                 raise Unanswered("a cell does not answer")
             LOG.warning("A cell does not answer: the members it runs are not counted.")
             continue
-        rows, migrations = result
-        for uuid, host, created, launch_index, state, task, deleted, changed in rows:
-            here, busy = (None, False) if deleted else (host or None, task is not None)
-            shelved = not deleted and state == SHELVED_OFFLOADED
-            found[uuid] = GroupMember(uuid, here, created, launch_index or 0, busy, shelved=shelved)
-            latest[uuid] = changed or created
+        servers, migrations = result
+        rows += servers
         for uuid, *migration in migrations:
             migrating.setdefault(uuid, []).append(MigrationRecord(*migration))
-    for uuid, migrations in migrating.items():
-        if uuid in found:
-            member = found[uuid]
-            # Nova ends the task of an evacuated server before it writes the server's new host.
-            if _is_recent(latest[uuid]) and any(map(is_under_way, migrations)):
-                member = member._replace(busy=True)
-            found[uuid] = member._replace(elsewhere=other_hosts(member.host, member.busy, migrations))
+    found: dict[str, GroupMember] = {}
+    now = timeutils.utcnow()
+    for uuid, host, created, launch_index, state, task, deleted, changed in rows:
+        here, has_task = (None, False) if deleted else (host or None, task is not None)
+        latest = changed or created
+        age = None if latest is None else (now - latest.replace(tzinfo=None)).total_seconds()
+        work = server_work(here, has_task, age, migrating.get(uuid, ()))
+        shelved = not deleted and state == SHELVED_OFFLOADED
+        found[uuid] = GroupMember(uuid, here, created, launch_index or 0, *work, shelved)
     return found
-
-
-def _is_recent(time: datetime.datetime | None) -> bool:
-    return (
-        time is not None
-        and (timeutils.utcnow() - time.replace(tzinfo=None)).total_seconds() < UNKNOWN_SECONDS
-    )
 
 
 @db.pick_context_manager_reader  # type: ignore[untyped-decorator]
