@@ -59,7 +59,9 @@ class Decided:
     share: float = 1.0
     """Its share of full bandwidth on them; while the job waits, the least share that it accepts."""
     machine: str | None = None
-    """A checksum of the machine that numbers the links."""
+    """A checksum of the machine that numbers the links. A plug-in that reads its own record takes them for links of this
+    machine only.
+    """
     revision: int = 0
     """Of several records of a job, the one with the highest counts."""
     takes: Mapping[str, int] | None = None

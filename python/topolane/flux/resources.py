@@ -15,6 +15,8 @@ from topolane.policy import isolates
 EARLIER_MARK = 16
 """Letters of a machine's mark in records of earlier releases. They read no record of today, and take its mark for another machine's."""
 
+ANOTHER_MACHINE = "started on another machine file"
+
 
 @dataclasses.dataclass(frozen=True)
 class JobResources:
@@ -49,10 +51,9 @@ class JobResources:
         use.
         """
         try:
-            is_earlier = "bandwidth-share" in said
-            if said["machine"] != (fabric.mark[:EARLIER_MARK] if is_earlier else fabric.mark):
-                raise ValueError("started on another machine file")
-            found = decided.of(_as_now(said, fabric) if is_earlier else said)
+            found = decided.of(_as_now(said, fabric) if "bandwidth-share" in said else said)
+            if found.machine != fabric.mark:
+                raise ValueError(ANOTHER_MACHINE)
             nodes = [fabric.machine.node_named(name) for name in found.nodes]
         except ValueError:
             raise
@@ -67,12 +68,14 @@ class JobResources:
 
 
 def _as_now(said: Mapping[str, Any], fabric: Fabric) -> dict[str, Any]:
-    """The record of an earlier release with the keys of today."""
-    nodes = [fabric.machine.node_name(node) for node in said["nodes"]]
-    known = {key: said[key] for key in ("machine", "links")}
-    return known | {
+    """The record of an earlier release with the keys of today. Raises ValueError if its nodes are of another machine."""
+    if said["machine"] != fabric.mark[:EARLIER_MARK]:
+        raise ValueError(ANOTHER_MACHINE)
+    return {
         "policy": UNKNOWN,
         "share": said["bandwidth-share"],
-        "nodes": nodes,
+        "nodes": [fabric.machine.node_name(node) for node in said["nodes"]],
+        "links": said["links"],
+        "machine": fabric.mark,
         "takes": said["share"],
     }
