@@ -362,7 +362,7 @@ def test_a_damaged_plan_is_one_sentence(tmp_path: Path, change: dict[str, Any], 
 
 
 def test_no_plan_moves_a_server_twice(tmp_path: Path) -> None:
-    """The engine's third move would be that of a server that it has moved already."""
+    """`apply` knows a migration by its server. The engine keeps to that, so the plan stops at no move."""
     members, free = (18, 1, 5, 12, 16, 14, 13, 19), (0, 2, 3, 4, 6, 7, 8, 11, 15, 17)
     pods = (("p0", 0), ("p0", 3), ("p1", 1), ("p2", 2))
     leaves = [(["site", pod, f"l{leaf}"], [f"h{leaf}.{i}" for i in range(5)]) for pod, leaf in pods]
