@@ -82,12 +82,7 @@ def read_and_count(file: str | Path, machine: Machine, *, others: bool = False) 
         node = machine.node_named(row["node"])
         if node is None and not others and not machine.leaves_out(row["node"]):
             raise InputError(f"{where}: {machine.name} has no node {texts.shown(row['node'])}")
-        start = _seconds(row["from"], "from", where)
-        end = math.inf if not row["until"] else _seconds(row["until"], "until", where)
-        if end <= start:
-            raise InputError(
-                f"{where}: it must end after it begins, not from {row['from']} until {row['until']}"
-            )
+        start, end = reading.interval(row, where)
         if node is None:
             skipped += 1
         else:
@@ -95,13 +90,3 @@ def read_and_count(file: str | Path, machine: Machine, *, others: bool = False) 
     if not found and not skipped and not others:
         raise InputError(f"{file}: no failure stands in it")
     return found, skipped
-
-
-def _seconds(text: str, what: str, where: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not math.isfinite(seconds):
-        raise InputError(f"{where}: {what} must be a number of seconds, not {texts.shown(text)}")
-    return seconds

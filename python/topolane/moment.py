@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from topolane._engine import InputError
+from topolane._engine import InputError, Machine
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -129,10 +129,10 @@ def busiest(utilization: polars.DataFrame) -> float:
     return float(utilization["time"][utilization["busy_nodes"].arg_max() or 0])
 
 
-def read(directory: str | Path, hours: float | None) -> list[RunningAtMoment]:
+def read(directory: str | Path, hours: float | None, machine: Machine) -> list[RunningAtMoment]:
     """The jobs `hours` after a run's first submission, or at its busiest minute, read from the run's files.
 
-    Raises InputError if the directory holds no run, or a file differs from what a run writes.
+    Raises InputError if the directory holds no run, or a file differs from what a run writes on this machine.
     """
     place = Path(directory)
     if not (place / "jobs.csv").is_file():
@@ -150,9 +150,17 @@ def read(directory: str | Path, hours: float | None) -> list[RunningAtMoment]:
         first: Any = jobs["submission_time"].min()
         time = (first or 0.0) + 3600.0 * hours
     try:
-        return running_at(time, jobs, moves, job_links)
+        found = running_at(time, jobs, moves, job_links)
     except ValueError as error:
         raise InputError(f"{place}: {error}") from error
+    for job in found:
+        last = max((end for _, end in job.nodes), default=0) - 1
+        if last >= machine.nodes:
+            raise InputError(
+                f"{directory}: job {job.job} has node {last}, and machine {machine.name} {machine.nodes} nodes: "
+                "name the machine of the run with --machine"
+            )
+    return found
 
 
 def _table(file: Path, columns: Sequence[str], optional: Sequence[str] = ()) -> polars.DataFrame:

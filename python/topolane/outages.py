@@ -6,7 +6,7 @@ import dataclasses
 import math
 from pathlib import Path
 
-from topolane import reading, texts
+from topolane import reading
 from topolane._engine import InputError, Machine
 
 COLUMNS = ("name", "from", "until")
@@ -43,25 +43,8 @@ def read(file: str | Path, machine: Machine) -> list[Outage]:
         failed += len(cables)
         if failed > MOST:
             raise InputError(f"{where}: the outages so far are of more than {MOST} cables")
-        start = _seconds(row["from"], "from", where, -math.inf)
-        end = _seconds(row["until"], "until", where, math.inf)
-        if end <= start:
-            raise InputError(
-                f"{where}: it must end after it begins, not from {row['from']} until {row['until']}"
-            )
+        start, end = reading.interval(row, where, -math.inf)
         found.append(Outage(tuple(cables), start, end))
     if not found:
         raise InputError(f"{file}: no outage stands in it")
     return found
-
-
-def _seconds(text: str, what: str, where: str, default: float) -> float:
-    if not text:
-        return default
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not math.isfinite(seconds):
-        raise InputError(f"{where}: {what} must be a number of seconds or empty, not {texts.shown(text)}")
-    return seconds

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,39 @@ def read(path: str | Path) -> FileTable:
     """The top-level table of a TOML file. Raises InputError if the file is not TOML."""
     text = texts.read_text(path, texts.SMALL)
     return FileTable(parsing.parse_toml(text, str(path)), str(path), text.splitlines(), "", 0)
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """A CSV file of these columns."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def interval(row: Mapping[str, str], where: str, start: float | None = None) -> tuple[float, float]:
+    """The times in the columns from and until. An empty until has no limit; an empty from is `start`, if that is given.
+    Raises InputError.
+    """
+    begin, end = _seconds(row, "from", where, start), _seconds(row, "until", where, math.inf)
+    if end <= begin:
+        raise InputError(f"{where}: it must end after it begins, not from {row['from']} until {row['until']}")
+    return begin, end
+
+
+def _seconds(row: Mapping[str, str], column: str, where: str, default: float | None) -> float:
+    text = row[column]
+    if not text and default is not None:
+        return default
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not math.isfinite(seconds):
+        empty = "" if default is None else " or empty"
+        raise InputError(f"{where}: {column} must be a number of seconds{empty}, not {texts.shown(text)}")
+    return seconds
 
 
 def csv_rows(

@@ -107,6 +107,17 @@ def moment(_: click.Context, __: click.Parameter, hours: float | None) -> float 
     return hours
 
 
+run_options = options(
+    click.option("--run", help="Directory of a run instead of a state (`topolane simulate --out`)."),
+    click.option(
+        "--at",
+        type=float,
+        callback=moment,
+        help="With --run: hours after the first submission [default: the busiest minute].",
+    ),
+)
+"""A moment of a run."""
+
 at_option = click.option(
     "--at",
     type=float,

@@ -170,16 +170,7 @@ def command(
         return
     # With a network the first run is the reference without one, which has less to tell.
     telling = next((run for run in runs if run.network), runs[0])
-    notes = [*common.machine_note(trace), *tables.workload_notes(telling), *tables.limit_notes(runs)]
-    for note in [
-        *notes,
-        *tables.ignored_notes(runs, base),
-        *tables.assumed_notes(runs),
-        *tables.outage_notes(runs),
-        *tables.failure_notes(runs),
-        *tables.preemption_notes(runs),
-        *tables.inferred_notes(runs),
-    ]:
+    for note in tables.notes(runs, base, trace, telling):
         click.echo(note)
     if sentence:
         click.echo(sentence)

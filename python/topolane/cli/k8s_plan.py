@@ -12,7 +12,7 @@ import click
 from topolane import texts
 from topolane.cli.common import json_option, print_json
 from topolane.cli.k8s_common import cluster_options, connected, keys, machine_options
-from topolane.cli.room_common import bound, no_room_is_reported, steps_printed
+from topolane.cli.room_common import bound, no_room_is_reported, plan_argument, steps_printed, timeout_option
 
 if TYPE_CHECKING:
     from topolane._engine import Machine
@@ -75,15 +75,8 @@ def plan(
 
 
 @click.command()
-@click.argument("plan_file", metavar="PLAN", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--timeout",
-    type=click.FloatRange(1, 86400),
-    default=600.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long to wait until the group has its nodes.",
-)
+@plan_argument
+@timeout_option(600.0, "How long to wait until the group has its nodes.")
 @click.option(
     "--undo", is_flag=True, help="Give up a plan that was begun: open its nodes, evict nothing more."
 )

@@ -23,7 +23,7 @@ from topolane.cli.nova_room import (
     print_room,
     room_options,
 )
-from topolane.cli.room_common import steps_printed
+from topolane.cli.room_common import plan_argument, steps_printed, timeout_option
 
 if TYPE_CHECKING:
     from topolane.nova.cloud import Cloud, ServerGroup
@@ -142,7 +142,7 @@ def _print_plan(cloud: Cloud, made: MigrationPlan, looked_at: list[ServerGroup])
 
 
 @click.command()
-@click.argument("plan_file", metavar="PLAN", type=click.Path(path_type=Path, dir_okay=False))
+@plan_argument
 @click.option(
     "--at-once",
     type=click.IntRange(1, 64),
@@ -150,14 +150,7 @@ def _print_plan(cloud: Cloud, made: MigrationPlan, looked_at: list[ServerGroup])
     show_default=True,
     help="Number of migrations at one time.",
 )
-@click.option(
-    "--timeout",
-    type=click.FloatRange(1, 86400),
-    default=3600.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long a migration may take; after that it counts as failed.",
-)
+@timeout_option(3600.0, "How long a migration may take; after that it counts as failed.")
 @click.option("--undo", is_flag=True, help="Give up a plan that was begun: start no further migration of it.")
 @cloud_options
 @json_option

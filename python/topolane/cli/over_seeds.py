@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import json
 import math
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topolane.cli import common
+from topolane.reading import csv_text
 from topolane.sweep import Task, figures, over, seeds
 from topolane.sweep.seeds import text
 from topolane.units import plural
@@ -117,9 +117,10 @@ def cells(row: seeds.SeedsRow) -> list[str]:
 
 def _write_runs(path: Path, tasks: Sequence[Task], runs: Sequence[Run]) -> None:
     """A row for every run."""
-    with path.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["load", "seed", "policy", "queue", "scenario", "network", *seeds.FIGURES])
-        for task, run in zip(tasks, runs):
-            row: list[Any] = [task.shape.load, task.seed, run.policy, run.queue, run.scenario, run.network]
-            writer.writerow([*row, *(seeds.figure(run.summary, name) for name in seeds.FIGURES)])
+    rows: list[list[Any]] = [
+        [task.shape.load, task.seed, run.policy, run.queue, run.scenario, run.network]
+        + [seeds.figure(run.summary, name) for name in seeds.FIGURES]
+        for task, run in zip(tasks, runs)
+    ]
+    columns = ("load", "seed", "policy", "queue", "scenario", "network", *seeds.FIGURES)
+    path.write_text(csv_text(columns, rows))

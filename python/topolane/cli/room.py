@@ -42,13 +42,7 @@ def _memory(_: click.Context, __: click.Parameter, text: str | None) -> int | No
 @click.command("room")
 @common.machine_options
 @click.option("--state", help="Running jobs and their nodes: JSON as `topolane place` reads it.")
-@click.option("--run", help="Directory of a run instead of a state (`topolane simulate --out`).")
-@click.option(
-    "--at",
-    type=float,
-    callback=common.moment,
-    help="With --run: hours after the first submission [default: the busiest minute].",
-)
+@common.run_options
 @click.option("--slurm", is_flag=True, help="The jobs that Slurm runs now, read by scontrol.")
 @click.option(
     "--sizes",
@@ -126,13 +120,8 @@ def command(
 def state_of_run(fabric: Machine, directory: str, at: float | None) -> State:
     """The jobs that ran at one moment of a run."""
     state = State(fabric)
-    for job in moment.read(directory, at):
+    for job in moment.read(directory, at, fabric):
         nodes = [node for low, end in job.nodes for node in range(low, end)]
-        if nodes and max(nodes) >= fabric.nodes:
-            raise InputError(
-                f"{directory}: job {job.job} has node {max(nodes)}, and machine {fabric.name} {fabric.nodes} nodes: "
-                "name the machine of the run with --machine"
-            )
         state.hold(nodes, job.share, id=job.job)
     return state
 

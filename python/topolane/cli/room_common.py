@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +16,20 @@ if TYPE_CHECKING:
 
     from topolane.kubernetes.room_plan import EvictionPlan
     from topolane.slurm.room_plan import RequeuePlan
+
+plan_argument = click.argument("plan_file", metavar="PLAN", type=click.Path(path_type=Path, dir_okay=False))
+
+
+def timeout_option(default: float, help: str) -> Callable[..., Any]:
+    """How long to wait, in seconds."""
+    return click.option(
+        "--timeout",
+        type=click.FloatRange(1, 86400),
+        default=default,
+        show_default=True,
+        metavar="SECONDS",
+        help=help,
+    )
 
 
 @contextlib.contextmanager

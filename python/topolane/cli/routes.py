@@ -29,13 +29,7 @@ class RoutedJob:
 @click.command("routes")
 @common.machine_options
 @click.option("--state", help="Running jobs, their nodes and dedicated links: JSON, see below.")
-@click.option("--run", help="Directory of a run instead of a state (`topolane simulate --out`).")
-@click.option(
-    "--at",
-    type=float,
-    callback=common.moment,
-    help="With --run: hours after the first submission [default: the busiest minute].",
-)
+@common.run_options
 @click.option(
     "--out", required=True, help="File to write the tables to (load it with opensm -R file -U FILE)."
 )
@@ -141,16 +135,11 @@ def jobs_of(fabric: Machine, given: dict[str, Any], source: str) -> list[RoutedJ
 def jobs_of_run(fabric: Machine, directory: str, at: float | None) -> list[RoutedJob]:
     """The jobs that ran at one moment of a run."""
     jobs = []
-    for job in moment.read(directory, at):
+    for job in moment.read(directory, at, fabric):
         nodes, links, lent = (
             [index for low, end in ranges for index in range(low, end)]
             for ranges in (job.nodes, job.links, job.lent)
         )
-        if nodes and max(nodes) >= fabric.nodes:
-            raise InputError(
-                f"{directory}: job {job.job} has node {max(nodes)}, and machine {fabric.name} {fabric.nodes} nodes: "
-                "name the machine of the run with --machine"
-            )
         jobs.append(RoutedJob(str(job.job), nodes, links + lent))
     return jobs
 

@@ -47,16 +47,7 @@ def command(
     if as_json:
         common.print_json(run.facts)
         return
-    notes = [*common.machine_note(trace), *tables.workload_notes(run), *tables.limit_notes([run])]
-    for note in [
-        *notes,
-        *tables.ignored_notes([run], task),
-        *tables.assumed_notes([run]),
-        *tables.outage_notes([run]),
-        *tables.failure_notes([run]),
-        *tables.preemption_notes([run]),
-        *tables.inferred_notes([run]),
-    ]:
+    for note in tables.notes([run], task, trace):
         click.echo(note)
     tables.print_runs([run])
     rows = [

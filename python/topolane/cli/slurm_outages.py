@@ -10,7 +10,7 @@ import click
 
 from topolane import texts
 from topolane.cli.common import json_option, print_json
-from topolane.cli.slurm_status import job_line, listed
+from topolane.cli.slurm_status import job_line, listed, state_option
 
 if TYPE_CHECKING:
     from topolane.slurm.outages import OutageReport
@@ -36,11 +36,7 @@ if TYPE_CHECKING:
     default=0,
     help="Highest uplink slots of every switch that no job may own: they are for storage and services.",
 )
-@click.option(
-    "--state",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Slurm's StateSaveLocation [default: scontrol says].",
-)
+@state_option
 @click.option("--dry-run", is_flag=True, help="Print what would change, and write nothing.")
 @json_option
 def outages(

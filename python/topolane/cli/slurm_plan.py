@@ -12,8 +12,8 @@ import click
 from topolane import texts
 from topolane._engine import InputError
 from topolane.cli.common import json_option, print_json
-from topolane.cli.room_common import bound, no_room_is_reported, steps_printed
-from topolane.cli.slurm_status import look_options, settings_of
+from topolane.cli.room_common import bound, no_room_is_reported, plan_argument, steps_printed, timeout_option
+from topolane.cli.slurm_status import look_options, settings_of, state_option
 
 if TYPE_CHECKING:
     from topolane.slurm.drain_plan import DrainPlan
@@ -110,20 +110,9 @@ def plan(
 
 
 @click.command()
-@click.argument("plan_file", metavar="PLAN", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "--timeout",
-    type=click.FloatRange(1, 86400),
-    default=600.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long to wait until the job has started, or until the requeued jobs have left.",
-)
-@click.option(
-    "--state",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="The directory of the plugin's state [default: slurmctld's StateSaveLocation].",
-)
+@plan_argument
+@timeout_option(600.0, "How long to wait until the job has started, or until the requeued jobs have left.")
+@state_option
 @click.option(
     "--undo",
     is_flag=True,

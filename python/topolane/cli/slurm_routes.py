@@ -13,6 +13,7 @@ import click
 
 from topolane import texts
 from topolane._engine import InputError
+from topolane.cli.slurm_status import state_option
 from topolane.units import plural
 
 if TYPE_CHECKING:
@@ -42,11 +43,7 @@ PROLOG, EPILOG = "prolog_slurmctld", "epilog_slurmctld"
     metavar="COMMAND",
     help="Lets the subnet manager load the file. It runs without a shell and should end when the switches have the tables.",
 )
-@click.option(
-    "--state",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Slurm's StateSaveLocation [default: scontrol says].",
-)
+@state_option
 @click.option(
     "--wait",
     type=click.FloatRange(1, 3600),

@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 RUNNING = ("name", "user", "nodes", "lies in", "policy", "since", "ends by")
 WAITING = ("name", "user", "nodes", "policy", "expected", "Slurm says", "why")
 
+state_option = click.option(
+    "--state",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The directory of the plugin's state [default: slurmctld's StateSaveLocation].",
+)
 look_options = options(
-    click.option(
-        "--state",
-        type=click.Path(path_type=Path, file_okay=False),
-        help="The directory of the plugin's state [default: slurmctld's StateSaveLocation].",
-    ),
+    state_option,
     click.option(
         "--slurmrestd",
         metavar="ADDRESS",

@@ -182,6 +182,21 @@ LISTED = 10
 """How many jobs are named one by one."""
 
 
+def notes(runs: Sequence[Run], settings: Settings, trace: str | None, told: Run | None = None) -> list[str]:
+    """All notes on runs of one workload. told: the run that says most of the workload; by default the first."""
+    return [
+        *common.machine_note(trace),
+        *workload_notes(told or runs[0]),
+        *limit_notes(runs),
+        *ignored_notes(runs, settings),
+        *assumed_notes(runs),
+        *outage_notes(runs),
+        *failure_notes(runs),
+        *preemption_notes(runs),
+        *inferred_notes(runs),
+    ]
+
+
 def limit_notes(runs: Sequence[Run]) -> list[str]:
     """Notes on parts of the machine where policies cannot give jobs dedicated links, or not all of them."""
     return list(

@@ -95,15 +95,20 @@ MACHINE = ("machine", "machine_format", "nodes", "topology", "join")
 """Options that name a machine."""
 
 
+write_options = common.options(
+    click.option(
+        "--to", type=click.Choice(["swf", "csv"]), default="swf", show_default=True, help="Format to write."
+    ),
+    click.option("--out", help="File to write to [default: standard output]."),
+    common.machine_options,
+    settings.seed_option,
+    settings.shape_options,
+)
+
+
 @command.command()
 @click.argument("name")
-@click.option(
-    "--to", type=click.Choice(["swf", "csv"]), default="swf", show_default=True, help="Format to write."
-)
-@click.option("--out", help="File to write to [default: standard output].")
-@common.machine_options
-@settings.seed_option
-@settings.shape_options
+@write_options
 def make(name: str, to: str, out: str | None, seed: int, **options: Any) -> None:
     """Generate the synthetic workload NAME."""
     write(name, to, out, seed, options)
@@ -111,13 +116,7 @@ def make(name: str, to: str, out: str | None, seed: int, **options: Any) -> None
 
 @command.command()
 @click.argument("file")
-@click.option(
-    "--to", type=click.Choice(["swf", "csv"]), default="swf", show_default=True, help="Format to write."
-)
-@click.option("--out", help="File to write to [default: standard output].")
-@common.machine_options
-@settings.seed_option
-@settings.shape_options
+@write_options
 def convert(file: str, to: str, out: str | None, seed: int, **options: Any) -> None:
     """Write the log FILE in another format, after applying the options that change it.
 

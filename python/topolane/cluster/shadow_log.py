@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from topolane.cluster.answers import SIDES, Summary, answered, no_event, policy_
 from topolane.cluster.hypothetical import Holder, Hypothetical, NodeSlots, Question
 from topolane.cluster.log import events
 from topolane.policy import resolve
+from topolane.reading import csv_text
 
 UNREADABLE = (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError)
 """What an event that is none raises here."""
@@ -119,9 +118,7 @@ class ShadowReplay:
         run.
         """
         columns = COLUMNS if self.summary.system == SIDES["slurm"] else WITH_RESOURCES
-        table = io.StringIO()
-        writer = csv.writer(table, lineterminator="\n")
-        writer.writerow(columns)
+        rows = []
         for job, run in sorted(self.runs.items()):
             if run.end is None or not run.count:
                 continue
@@ -131,8 +128,8 @@ class ShadowReplay:
                     f"job {job}: ran on {parsing.shown(run.hosts)}, which a spreadsheet would compute"
                 )
             row = _row(job, run)
-            writer.writerow(row[column] for column in columns)
-        return table.getvalue()
+            rows.append([row[column] for column in columns])
+        return csv_text(columns, rows)
 
 
 def _row(job: int, run: LoggedRun) -> dict[str, Any]:

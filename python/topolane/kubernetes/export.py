@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from topolane import untrusted
@@ -15,6 +13,7 @@ from topolane._engine import Machine
 from topolane.kubernetes.client import KubernetesCluster
 from topolane.kubernetes.fit import held
 from topolane.kubernetes.objects import GPUS, ONE, KubernetesNode, Pod
+from topolane.reading import csv_text
 from topolane.units import plural
 
 JOBS = "/apis/batch/v1/jobs"
@@ -64,7 +63,7 @@ class ExportedWorkload:
     @property
     def csv(self) -> str:
         """As a table."""
-        return table([number, *row] for number, row in enumerate(sorted(self.rows), 1))
+        return csv_text(COLUMNS, ([number, *row] for number, row in enumerate(sorted(self.rows), 1)))
 
     @property
     def notes(self) -> list[str]:
@@ -161,12 +160,3 @@ def of_each_node(job: Sequence[Pod], nodes: Mapping[str, KubernetesNode]) -> lis
         rows.add((max(cores, 1), asks.get("memory", 0) // ONE, gpus))
     most = (max(row[0] for row in rows), max(row[1] for row in rows), max(row[2] for row in rows))
     return [most, *sorted(rows)] if len(rows) > 1 else [most]
-
-
-def table(rows: Iterable[Sequence[Any]]) -> str:
-    """Rows of jobs as CSV."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    writer.writerows(rows)
-    return text.getvalue()

@@ -4,9 +4,7 @@ irregularities.
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import os
 import re
 from collections import Counter
@@ -14,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from topolane._engine import InputError
+from topolane.reading import csv_text
 from topolane.slurm import (
     accounting,
     accounting_config,
@@ -219,7 +218,8 @@ def _failures(path: Path | None, jobs: AccountedJobs, zero: int, notes: list[str
     if not rows:
         return None
     notes.append(f"{plural(len(rows), 'time')} that a node was down: in the file for --failures")
-    return _table(("node", "from", "until"), sorted(rows, key=lambda row: (row[1], row[0])))
+    rows.sort(key=lambda row: (row[1], row[0]))
+    return csv_text(("node", "from", "until"), rows)
 
 
 def _reservations(config: dict[str, Any]) -> list[str]:
@@ -333,14 +333,6 @@ def _csv(
                 " ".join(f"{ended.start - zero}:{ended.run}:{ended.nodes}" for ended in run.earlier),
             )
         )
-    return _table(
+    return csv_text(
         ("id", "submit", "run", "walltime", "nodes", *part, "start", "hosts", *OWNERS, *UNREAD), rows
     )
-
-
-def _table(header: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue()
