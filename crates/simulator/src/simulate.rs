@@ -475,6 +475,12 @@ impl Run<'_> {
     fn end_early(&mut self, id: u64, order: usize, now: f64) -> f64 {
         let done = self.ends.done(id, now);
         self.ends.interrupt(id);
+        self.end(id, order, now, done).alone = done;
+        done
+    }
+
+    /// Ends a job that has done `done` seconds of work. Returns its row.
+    fn end(&mut self, id: u64, order: usize, now: f64, done: f64) -> &mut JobOutcome {
         self.scheduler.complete(id);
         if let Some(coupling) = &mut self.coupling {
             coupling.leave(id, done);
@@ -485,8 +491,7 @@ impl Run<'_> {
             job.bandwidth_share = bandwidth_share;
         }
         job.finish = now;
-        job.alone = done;
-        done
+        job
     }
 
     /// Handles jobs that the pass ended: they are cancelled, or submitted again with all their work.
@@ -531,16 +536,7 @@ impl Run<'_> {
         while let Some(due) = self.ends.pop(now) {
             match due {
                 Due::End { id, order, killed, done } => {
-                    self.scheduler.complete(id);
-                    if let Some(coupling) = &mut self.coupling {
-                        coupling.leave(id, done);
-                    }
-                    let job = &mut self.outcome.jobs[order];
-                    if let Some((links, bandwidth_share)) = self.link_log.end(id, now) {
-                        job.links = links;
-                        job.bandwidth_share = bandwidth_share;
-                    }
-                    job.finish = now;
+                    let job = self.end(id, order, now, done);
                     job.killed |= killed;
                     if killed {
                         job.alone = done;

@@ -1,7 +1,7 @@
 //! Reads the switches above every host from Alibaba's Lingjun data set of 2023.
 
 use super::labels::{Labelled, SwitchNames, machine_of};
-use super::{MachineOptions, Read};
+use super::{MachineOptions, Read, rows_below};
 use crate::error::{InputError, is_printable, shown};
 use crate::hostlist::{LONGEST_NAME, MOST_NAMES};
 use crate::node_kind::NodeKind;
@@ -16,17 +16,8 @@ const HEADER: &str = "ip,DSW,PSW,ASW";
 /// With its line: another header, a row with the wrong number of fields or an empty one, a host that occurs twice, no
 /// host.
 pub fn lingjun(text: &str, options: &MachineOptions) -> Result<Read, InputError> {
-    let mut lines = text.lines().map(str::trim).zip(1..).filter(|(line, _)| !line.is_empty());
-    match lines.next() {
-        Some((HEADER, _)) => {}
-        Some((other, line)) => {
-            let message = format!("the header is {}, not {HEADER}", shown(other));
-            return Err(InputError::at(line, message));
-        }
-        None => return Err(InputError::whole("there is no host")),
-    }
     let mut nodes = Vec::new();
-    for (row, line) in lines {
+    for (row, line) in rows_below(text, HEADER, "host")? {
         let fields: Vec<&str> = row.split(',').collect();
         let [host, core, aggregation, access] = fields[..] else {
             let message = format!("{} fields, not the 4 of {HEADER}: {}", fields.len(), shown(row));

@@ -62,6 +62,7 @@ pub use slurm_yaml::slurm_yaml;
 pub use topograph::topograph;
 
 use crate::description::Description;
+use crate::error::{InputError, shown};
 
 /// The name of a machine whose format does not name it.
 const UNNAMED: &str = "machine";
@@ -96,4 +97,24 @@ pub struct MachineOptions {
     pub included: Included,
     /// Whether to refuse Slurm switches that do not form a tree, instead of reading the part that a tree can represent.
     pub only_trees: bool,
+}
+
+/// The rows of a table below its header line, trimmed, with their line numbers; empty lines are skipped. `what` is in
+/// the rows.
+///
+/// # Errors
+/// Another header; no line.
+fn rows_below<'a>(
+    text: &'a str,
+    header: &str,
+    what: &str,
+) -> Result<impl Iterator<Item = (&'a str, usize)> + use<'a>, InputError> {
+    let mut lines = text.lines().map(str::trim).zip(1..).filter(|(line, _)| !line.is_empty());
+    match lines.next() {
+        Some((first, _)) if first == header => Ok(lines),
+        Some((other, line)) => {
+            Err(InputError::at(line, format!("the header is {}, not {header}", shown(other))))
+        }
+        None => Err(InputError::whole(format!("there is no {what}"))),
+    }
 }

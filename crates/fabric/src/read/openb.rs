@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::Read;
+use super::{Read, rows_below};
 use crate::description::{Cabling, Children, Description, Group, NodeDescription, SiteDescription};
 use crate::error::{InputError, is_printable, shown};
 use crate::hostlist::{LONGEST_NAME, MOST_NAMES};
@@ -21,18 +21,9 @@ const HEADER: &str = "sn,cpu_milli,memory_mib,gpu,model";
 /// With its line: another header, a row with the wrong number of fields, an unreadable value, a node that occurs twice,
 /// no node.
 pub fn openb(text: &str) -> Result<Read, InputError> {
-    let mut lines = text.lines().map(str::trim).zip(1..).filter(|(line, _)| !line.is_empty());
-    match lines.next() {
-        Some((HEADER, _)) => {}
-        Some((other, line)) => {
-            let message = format!("the header is {}, not {HEADER}", shown(other));
-            return Err(InputError::at(line, message));
-        }
-        None => return Err(InputError::whole("there is no node")),
-    }
     let (mut kinds, mut nodes): (Vec<NodeKind>, Vec<NodeDescription>) = (Vec::new(), Vec::new());
     let mut line_of: HashMap<String, usize> = HashMap::new();
-    for (row, line) in lines {
+    for (row, line) in rows_below(text, HEADER, "node")? {
         let (name, kind) = node(row).map_err(|message| InputError::at(line, message))?;
         if let Some(first) = line_of.insert(name.clone(), line) {
             let message = format!("node {} stands on line {first} already", shown(&name));

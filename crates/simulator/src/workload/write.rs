@@ -122,12 +122,7 @@ pub fn to_csv(workload: &Workload) -> Result<String, InputError> {
             _ if !recorded => String::new(),
             None => ",,".to_string(),
             Some(recorded) if recorded.hosts.starts_with(FORMULA) => {
-                let message = format!(
-                    "job {} ran on {:?}, which a spreadsheet would take for a formula",
-                    job.id,
-                    recorded.hosts.chars().take(60).collect::<String>()
-                );
-                return Err(InputError::whole(message));
+                return Err(formula(job, "ran on", &recorded.hosts));
             }
             Some(recorded) => format!(",{},{}", recorded.start, quoted(&recorded.hosts)),
         };
@@ -142,12 +137,7 @@ pub fn to_csv(workload: &Workload) -> Result<String, InputError> {
         for (name, owner) in &owners {
             let value = owned(job, *owner);
             if !NUMBERS.contains(name) && value.starts_with(FORMULA) {
-                let message = format!(
-                    "job {} has the {name} {:?}, which a spreadsheet would take for a formula",
-                    job.id,
-                    value.chars().take(60).collect::<String>()
-                );
-                return Err(InputError::whole(message));
+                return Err(formula(job, &format!("has the {name}"), &value));
             }
             let _ = write!(more, ",{}", quoted(&value));
         }
@@ -159,6 +149,15 @@ pub fn to_csv(workload: &Workload) -> Result<String, InputError> {
         line(&mut text, row);
     }
     Ok(text)
+}
+
+/// The error for a text of a job that a spreadsheet would compute.
+fn formula(job: &Job, what: &str, text: &str) -> InputError {
+    let start: String = text.chars().take(60).collect();
+    InputError::whole(format!(
+        "job {} {what} {start:?}, which a spreadsheet would take for a formula",
+        job.id
+    ))
 }
 
 /// Formats earlier runs as the reader expects them, `600:60:4 900:30:4`; empty if there are none.
