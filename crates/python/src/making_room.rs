@@ -32,7 +32,7 @@ pub struct RoomPlan {
     questions: u32,
 }
 
-/// That there is no plan, or that none was found.
+/// There is no plan, or none was found.
 #[pyclass(frozen, get_all, module = "topolane._engine")]
 pub struct NoRoom {
     /// Whether there is none.
@@ -55,11 +55,12 @@ type PresentRow = (u64, Vec<u32>, Vec<u32>, Option<f64>, Option<usize>);
 /// node, and by job the nodes where it leaves amounts of each kind.
 type Counted = (Vec<i64>, Vec<i64>, Vec<u32>, BTreeMap<u64, (Vec<u32>, Vec<i64>)>);
 
-/// Room for `nodes` whole nodes by requeueing jobs that run, or moving those that are `movable`, at the least cost. At most
-/// `budgets[group]` of a group is used up, by each of its jobs one or what `uses` says. Jobs of a higher rank (`ranks`, else 0) are
-/// disturbed only if those of lower ranks make no room. The state has all others and stays as it is. Jobs may share
-/// nodes if they are `stacked`: a node is free when the last has left. With `counted`, slots on nodes are counted by the caller, and
-/// jobs are isolated that `isolated` names.
+/// Makes room for `nodes` whole nodes at the least cost, by requeueing running jobs or moving those that are `movable`. The state
+/// has all other jobs and does not change.
+///
+/// Each job of a group uses up one of `budgets[group]`, or the number in `uses`. Jobs of a higher rank (`ranks`, else 0) are
+/// disturbed only if jobs of lower ranks make no room. If jobs are `stacked`, they may share nodes, and a node is free when the
+/// last has left. With `counted`, the caller counts the slots of nodes, and the jobs in `isolated` are isolated.
 #[pyfunction]
 #[pyo3(signature = (state, policy, nodes, running, *, movable=vec![], stacked=false, budgets=vec![], questions=None, segment=None, within=None, eligible=None, min_bandwidth=None, ranks=BTreeMap::new(), uses=BTreeMap::new(), counted=None, isolated=None, id=0, seed=0))]
 #[allow(clippy::too_many_arguments)]

@@ -53,7 +53,7 @@
         return result;                                                                       \
     }
 
-/* The counts of each start are computed once. */
+/* What a start will count is the same each time, so it is computed once, when the request is made. */
 #if PERSISTENT_COLLECTIVES
 #define PERSISTENT(Name, PARAMETERS, ARGUMENTS, BYTES, MODEL)                                \
     ON_OWN_STACK(NAME(Name##_init), REAL(Name##_init), NUMBER_OF ARGUMENTS + 2)              \

@@ -149,7 +149,7 @@ def _room(look: SlurmInspection, job: str, kept: ProtectedJobs) -> tuple[Requeue
 def _drain(
     look: SlurmInspection, hosts: str, by: float | None, kept: ProtectedJobs
 ) -> tuple[DrainPlan, list[str]]:
-    """The same for nodes."""
+    """A plan that empties nodes, and what is printed."""
     from topolane.slurm import drain_plan
 
     found = drain_plan.make_plan(look, hosts, by, kept)

@@ -21,7 +21,7 @@ class Placement:
     shares_with: int
     """With how many running jobs it may share links."""
     links: tuple[int, ...] = ()
-    """Those that only this job may use."""
+    """Links that only this job may use."""
     bandwidth_share: float = 1.0
 
 

@@ -43,7 +43,7 @@ class InTheWay:
     candidates: str
     """The nodes that its system offered, a hostlist."""
     idle: str
-    """Those that have room for it now."""
+    """The offered nodes that have room for it now, a hostlist."""
     idle_count: int
     where: str
     """The idle ones by group: `pod1 5 (leaf1 2, leaf2 3)`."""
@@ -185,7 +185,7 @@ class Why:
         return InTheWay("", idle, len(self.idle), "", has_place, obstacles, self.must_end(answer))
 
     def now(self, way: InTheWay, policy: str | None, then: str) -> Iterator[str]:
-        """The same in sentences. policy: what users call it. then: when the job starts if there is a place for it."""
+        """What is in the way now, in sentences. policy: what users call it. then: when the job starts if there is a place for it."""
         words, nodes = self._words, plural(way.idle_count, "node")
         has = "has" if way.idle_count == 1 else "have"
         yield f"Now {nodes} {has} {plural(sum(self.slots.free), words.free)} for its {words.slot}s."

@@ -36,7 +36,7 @@ class Holder:
     nodes: tuple[int, ...]
     """Once per slot."""
     links: tuple[int, ...] = ()
-    """Those that only this job may use."""
+    """Links that only this job may use."""
     bandwidth_share: float = 1.0
     """Its share of full bandwidth on these links."""
     is_isolated: bool = False
@@ -80,7 +80,7 @@ class Cost(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """What the slots of nodes follow from, where the system counts them and several jobs may be on a node."""
+    """The amounts from which the slots of nodes follow, if the system counts them and several jobs may be on a node."""
 
     asks: Sequence[int]
     """What a slot takes of each kind of amount."""

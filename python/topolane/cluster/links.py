@@ -26,7 +26,7 @@ class CrossedGroup:
     name: str
     users: tuple[int, ...]
     sharing: tuple[int, ...]
-    """Those that own no links: two jobs that do never meet."""
+    """The users that own no links. Two jobs that own links never meet."""
 
     def others(self, job: int, owns: bool) -> Iterator[int]:
         """The jobs that a job may meet there."""

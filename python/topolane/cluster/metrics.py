@@ -26,7 +26,7 @@ from topolane.cluster.accounts import client_of
 MOST_READERS = 16
 """Connections that are served at a time; more are closed."""
 MOST_OF_A_USER = 4
-"""Those of one user over TCP, so that no user keeps the others out."""
+"""Connections of one user over TCP, so that no user keeps the others out."""
 UNIX = "unix:"
 
 

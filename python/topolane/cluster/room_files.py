@@ -136,7 +136,7 @@ def words_of(given: Any, name: str, source: str) -> tuple[str, ...]:
 
 
 def made(kind: type[Any], given: Any, source: str) -> Any:
-    """A dataclass of plans from JSON; its lists are tuples already. Raises InputError."""
+    """An object of a dataclass of plans from a JSON object, in which lists are tuples already. Raises InputError."""
     fields = {field.name: str(field.type) for field in dataclasses.fields(kind)}
     if not isinstance(given, dict):
         raise InputError(f"{source}: it is no object")

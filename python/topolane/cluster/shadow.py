@@ -109,7 +109,7 @@ class Shadow:
         self._write, self._report = write, report
         self.stopping = threading.Event()
         self._problems: frozenset[str] = frozenset()
-        """Those of the last look."""
+        """Problems of the last look, so that each is logged once."""
         self._hypothetical = Hypothetical(
             machine, resolve(policy), min_bandwidth, counts_slots=watched.counts_slots
         )

@@ -262,7 +262,7 @@ def _counts(machine: Machine, counts: Mapping[str, str]) -> tuple[int, ...]:
 
 
 def _known(machine: Machine, hosts: Any) -> list[int]:
-    """Those nodes of a hostlist that a machine names: it may be another one than that of the log."""
+    """The nodes of a hostlist that the machine has, which may be another one than that of the log."""
     if not isinstance(hosts, str):
         raise TypeError(f"{parsing.shown(hosts)} is not a hostlist")
     if not hosts:

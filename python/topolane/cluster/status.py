@@ -96,7 +96,7 @@ class LinkSharing:
 
 @dataclasses.dataclass(frozen=True)
 class Status:
-    """What is the same for every system. Jobs that are not for the plug-in have no row."""
+    """The status of a system, as far as it is the same for every one. Jobs that are not for the plug-in have no row."""
 
     time: float
     running: list[RunningRow]

@@ -25,7 +25,7 @@ class Running:
     title: str
     user: str
     nodes: tuple[int, ...]
-    """Those that the machine has, ascending."""
+    """Its nodes that the machine has, ascending."""
     start: float
     end: float | None
     """The end of its walltime; None without one."""
@@ -50,7 +50,7 @@ class Running:
     state: str = "RUNNING"
     """As its system calls it."""
     policy: str | None = None
-    """That placed it; None if that is not known, or if it is not for the plug-in."""
+    """The policy that placed it; None if that is not known, or if it is not for the plug-in."""
     rule: str | None = None
     """What gives it that policy."""
     link_use: str = SHARED

@@ -42,7 +42,7 @@ class PodGroup:
     """NAMESPACE/NAME."""
     number: int
     pods: tuple[Pod, ...]
-    """Those that have not ended, in rank order."""
+    """The pods that have not ended, in rank order."""
     placement: Decided | None = None
     """What the scheduler wrote last on one of its pods; None if nothing proves that it did."""
     is_proved: bool = False

@@ -85,7 +85,7 @@ def quantity(text: str) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class KubernetesNode:
-    """A node."""
+    """A node, as the API server has it."""
 
     name: str
     labels: Mapping[str, str]

@@ -74,7 +74,7 @@ class Evicted:
 
 @dataclasses.dataclass(frozen=True)
 class EvictionPlan:
-    """What makes room for a group. Costs in node-hours: the largest share of its node that a pod asks for, times hours."""
+    """A plan that makes room for a group. Costs in node-hours: the largest share of its node that a pod asks for, times hours."""
 
     FORMAT: ClassVar = "topolane-kubernetes-room-plan"
     VERSION: ClassVar = 1
@@ -140,7 +140,7 @@ class ProtectedPods:
 
 @dataclasses.dataclass(frozen=True)
 class Unit:
-    """What goes whole: the pods of a group that have nodes, or a pod that is in none."""
+    """Pods that are evicted together: those of a group that have nodes, or a pod that is in none."""
 
     name: str
     group: int | None

@@ -31,7 +31,7 @@ class DrainApplying(SlurmApplying[DrainPlan, list[SlurmJob]]):
 
     @cached_property
     def nodes(self) -> list[str]:
-        """Those that are to be empty."""
+        """The nodes that are to be empty."""
         return names_in(self.plan.nodes)
 
     @property
@@ -122,7 +122,7 @@ class DrainApplying(SlurmApplying[DrainPlan, list[SlurmJob]]):
         return [job for job in jobs_on(look, self.nodes) if not is_over_by(job, look.time, by)]
 
     def _unplanned(self, look: SlurmInspection) -> list[SlurmJob]:
-        """Those of them that the plan does not name."""
+        """The jobs in the way that the plan does not name."""
         return [job for job in self._in_the_way(look) if not self._is_planned(job)]
 
     def _is_planned(self, job: SlurmJob) -> bool:

@@ -41,7 +41,7 @@ class TimelyEnd:
 
 @dataclasses.dataclass(frozen=True)
 class DrainPlan:
-    """What empties nodes. Times in seconds since 1970, costs in node-hours."""
+    """A plan that empties nodes. Times in seconds since 1970, costs in node-hours."""
 
     FORMAT: ClassVar = "topolane-drain-plan"
     VERSION: ClassVar = 1

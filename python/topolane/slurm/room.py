@@ -17,7 +17,7 @@ SMALLEST_MEMORY = 1 << 20
 
 
 class Now(NamedTuple):
-    """What is held in Slurm."""
+    """The state of Slurm for `topolane room`."""
 
     state: State
     machine: Machine

@@ -29,7 +29,7 @@ from topolane.units import plural
 
 @dataclasses.dataclass(frozen=True)
 class RequeuePlan:
-    """What makes room for a job. Costs in node-hours."""
+    """A plan that makes room for a job. Costs in node-hours."""
 
     FORMAT: ClassVar = "topolane-room-plan"
     VERSION: ClassVar = 1

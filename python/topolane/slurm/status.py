@@ -57,7 +57,7 @@ class Calls:
     ends: dict[str, int]
     """By how they ended: see native/slurm/plugin/report.h."""
     stock: int
-    """Those that stock Slurm decided."""
+    """Calls that stock Slurm decided."""
     recent: Recent
     """The last of them."""
     links_unwritten: int
@@ -156,7 +156,7 @@ def liveness(look: SlurmInspection) -> PluginLiveness:
 
 
 def _without_engine(recent: Recent) -> str:
-    """That the engine does not decide, and why."""
+    """A sentence that the engine does not decide, and why."""
     return (
         f"The engine decided {recent.decided} of the last {plural(recent.calls, 'call')} that it should decide: "
         f"{recent.reasons}. The log of slurmctld says why."

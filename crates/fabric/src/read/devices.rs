@@ -146,7 +146,6 @@ fn in_brackets(text: &str) -> Option<u64> {
     u64::from_str_radix(guid, 16).ok()
 }
 
-/// The fault of a port line.
 enum PortLineFault<'a> {
     Form,
     Speed(&'a str),

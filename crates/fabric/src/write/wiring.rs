@@ -3,7 +3,6 @@
 use super::names::{NameLimits, Names};
 use crate::fabric::{Fabric, GroupIndex, NodeIndex};
 
-/// One physical switch.
 pub(super) struct PhysicalSwitch {
     pub name: String,
     /// Level and index of the switch's group.

@@ -16,13 +16,12 @@ use crate::view::{View, Waiting};
 /// Which jobs may overtake the head.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Overtaking {
-    /// Those that end before its reservation, and those with which it can still be placed then.
+    /// Jobs that end before its reservation, and jobs with which it can still be placed then.
     #[default]
     Harmless,
-    /// Those that end before its reservation.
+    /// Jobs that end before its reservation.
     EndsBefore,
-    /// Those that end before its reservation, and those that are placed as if it were already on the nodes that are
-    /// reserved for it.
+    /// Jobs that end before its reservation, and jobs that are placed as if it were already on its reserved nodes.
     AroundReserved,
 }
 

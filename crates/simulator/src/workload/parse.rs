@@ -66,7 +66,7 @@ pub(super) struct KeptJobs {
     highest: Option<u64>,
     /// All ids, collected only once they stop ascending; most logs never need it.
     seen: Option<HashSet<u64>>,
-    /// Those of all jobs, each once: they recur in most records.
+    /// The details of all jobs, each once, because they recur in most records.
     details: HashSet<Arc<Details>>,
 }
 
