@@ -182,11 +182,13 @@ LISTED = 10
 """How many jobs are named one by one."""
 
 
-def notes(runs: Sequence[Run], settings: Settings, trace: str | None, told: Run | None = None) -> list[str]:
-    """All notes on runs of one workload. told: the run that says most of the workload; by default the first."""
+def notes(
+    runs: Sequence[Run], settings: Settings, trace: str | None, described: Run | None = None
+) -> list[str]:
+    """All notes on runs of one workload. described: the run that describes the workload best; by default the first."""
     return [
         *common.machine_note(trace),
-        *workload_notes(told or runs[0]),
+        *workload_notes(described or runs[0]),
         *limit_notes(runs),
         *ignored_notes(runs, settings),
         *assumed_notes(runs),
