@@ -24,7 +24,7 @@ PATHS = {
     "kubernetes": ("benches/kubernetes", "tests/live/kubernetes", "tests/kubernetes", "tests"),
     "mpi": ("benches/mpi",),
     "nova": ("benches/nova", "tests/nova"),
-    "sites": ("benches/sites",),
+    "sites": ("benches/sites", "benches/mpi"),
     "slurm": ("benches/slurm", "tests/live/slurm", "tests/slurm", "tests"),
     "validation": ("benches/validation",),
 }
@@ -328,6 +328,13 @@ CASES = (
         needs={"import sqlalchemy": "pip install -e sites"}, builds=(OPTIMISED, INSTALLED)),
     Case("sites/choosing", "the time of a plan for 100 programs on 10 sites", "choosing:choosing",
         needs={"import sqlalchemy": "pip install -e sites"}, builds=(OPTIMISED, INSTALLED)),
+    Case("sites/tunnel", "what OpenVPN between two sites costs: round trips, CPU time of a packet, TCP after a pause",
+        "tunnel:measure", (
+        Option("delay", 5.0, "of the WAN, one way, in ms"),
+        Option("connections", 8, "at once"),
+    ), named=True, root=True,
+        needs={"openvpn": "apt-get install openvpn", "gcc": "apt-get install gcc",
+            "import sqlalchemy": "pip install -e sites"}, builds=(OPTIMISED, INSTALLED)),
     _slurm("scale", "the plugin's time in calls, in backfill over a long queue, and starts a second", 1296,
         CORES_PER_NODE,
         Option("jobs", 5000, "jobs that wait"),
