@@ -102,6 +102,32 @@ def test_the_wan_is_shared(programs: Path) -> None:
     assert both((0, 0, 1, 1)) == pytest.approx([exchange(programs, None)] * 2, rel=1e-6)
 
 
+def test_a_tunnel_carries_so_many_packets_both_ways(programs: Path) -> None:
+    """Two programs that send large messages in opposite directions have the WAN twice, but one tunnel: together they
+    get the bytes of a segment in the time of a packet. A program on one site does not use the tunnel."""
+    copy, wan = SitesProgram("copy", 2), Wan(1e-3, None, tunnel=sites.Tunnel(packet=1e-4))
+    rate = sites.SEGMENT / 1e-4
+
+    def seconds(where: tuple[int, ...], *jobs: SitesProgram) -> list[float]:
+        return sites_smpi.seconds(SmpiRun(programs, jobs, where, wan, iterations=(4,) * len(jobs)))
+
+    one_way = 1.05 * 4 * 2**24 / rate  # acknowledgements of 5 %, as SMPI has them
+    assert seconds((0, 1), copy) == pytest.approx([one_way], rel=0.05)
+    assert seconds((0, 1, 1, 0), copy, copy) == pytest.approx([2 * one_way] * 2, rel=0.1)
+    assert seconds((0, 0, 1, 1), copy, copy)[0] < one_way / 10
+
+
+def test_a_small_message_costs_its_packets(programs: Path) -> None:
+    """LU's small messages each cost the tunnel a packet that is not full and an acknowledgement. With packets of 1 ms
+    these are what LU waits for: at least 1.5 packets a message between the halves, which one process passes."""
+    job = SitesProgram("lu", 4, "S")
+    counts = sites_smpi.sent(dataclasses.replace(sites.alone(programs, job), counting=True))
+    half = sites.halves(4)
+    crossing = sum(of[0] for (a, b), of in counts.items() if half[a] != half[b])
+    wan = Wan(1e-3, tunnel=sites.Tunnel(packet=1e-3))
+    assert sites_smpi.seconds(sites.spread(programs, job, wan))[0] > 1.5e-3 * crossing
+
+
 def test_two_sites_at_no_latency_cost_what_the_link_costs(programs: Path) -> None:
     """LU sends less across the cut than the WAN carries: at no latency its halves lose next to nothing, and more
     the longer the way is."""
@@ -132,11 +158,11 @@ def test_latency_is_tolerable_until_two_sites_lose(programs: Path) -> None:
     job = SitesProgram("lu", 16)
     taken = {sites.alone(programs, sites_loss.smaller(job)): [10.0]}
     for latency, seconds in zip(sites.LATENCIES, (11.0, 6.0, 9.9, 10.0, 9.0, 12.0)):
-        taken[sites.spread(programs, job, Wan(latency))] = [seconds]
-        taken[sites.spread(programs, job, Wan(latency, None))] = [10.5]
+        taken[sites.spread(programs, job, sites.tunnelled(latency))] = [seconds]
+        taken[sites.spread(programs, job, Wan(latency))] = [10.5]
     times = sites_loss.IterationTimes(taken, {}, programs)
-    assert sites_loss.tolerable(times, job, sites.WINDOW) == 2e-3
-    assert sites_loss.tolerable(times, job, None) == 0.0
+    assert sites_loss.tolerable(times, job, sites.tunnelled) == 2e-3
+    assert sites_loss.tolerable(times, job, Wan) == 0.0
 
 
 def test_what_crosses_is_counted_a_second_of_one_site(programs: Path) -> None:
@@ -314,7 +340,7 @@ def test_slides_say_where_two_sites_are_faster(programs: Path) -> None:
         taken[sites.alone(programs, SitesProgram("lu", ranks))] = [320.0 / ranks]
     for job, latencies, _ in sites_loss.SLIDES:
         for latency in latencies:
-            taken[sites.spread(programs, job, Wan(latency))] = [9.0]
+            taken[sites.spread(programs, job, sites.tunnelled(latency))] = [9.0]
     times = sites_loss.IterationTimes(taken, {}, programs)
     rows = [sites_loss.slide_claim(*slide).row(times) for slide in sites_loss.SLIDES]
     assert [row.side for row in rows] == [True, True, False]

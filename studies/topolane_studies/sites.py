@@ -27,6 +27,16 @@ LATENCIES = (0.0, 1e-3, 2e-3, 5e-3, 7.5e-3, 10e-3)
 MIDDLE = 5e-3
 """The latency of the figures that are given for one."""
 
+SEGMENT = 1398
+"""Bytes of data in a full TCP packet through the tunnel, whose MTU is 1450."""
+PACKET = 12e-6
+"""CPU seconds of one of the tunnel's processes for a packet of any size: 9.6 to 14.4 us (benches/run.py sites/tunnel)."""
+TUNNEL_LATENCY = 0.2e-3
+"""Seconds that the tunnel adds one way; measured there too."""
+EXTRA = 1.5 * SEGMENT
+"""Bytes whose passing costs as much as what a message needs besides full packets: its last packet, which is half full
+in the mean, and an acknowledgement. SMPI itself adds 5 % for acknowledgements; measured were 8 % of the packets."""
+
 KERNELS = ("cg", "bt", "mg", "lu", "ep")
 ITERATIONS = {"cg": (2, 75), "bt": (4, 200), "mg": (3, 20), "lu": (4, 250), "ep": (1, 1)}
 """Iterations that are run, and those of the benchmark's classes B and C."""
@@ -37,7 +47,10 @@ ASSUMED = [
     "one WAN link of 1 Gb/s each way, shared by all connections; the paper inserted latency into such a network. It "
     + "does not say whether its latency is one way: here it is",
     "a TCP window of 64 KiB, the most without window scaling: a connection carries at most window / round trip. "
-    + "Everything is run with and without it; the paper is compared with the former",
+    + "Everything is run with and without it",
+    "a tunnel: one OpenVPN process on each side carries all that crosses, both ways, 12 us of its CPU time a packet and "
+    + "0.2 ms more one way, as measured (benches/run.py sites/tunnel) on a core that does LU's operations 18 times as fast "
+    + "as a process here; guests of one site reach each other without it. The paper is compared with the runs that have it",
     "5e8 operations a second of a process, one process a node; computation takes the same time always",
     "messages of up to 64 KiB are eager; larger ones first ask and wait for an answer: three ways instead of one",
     "the first half of the ranks on one site, the second on the other",
@@ -53,6 +66,21 @@ ASSUMED = [
 
 
 @dataclasses.dataclass(frozen=True)
+class Tunnel:
+    """What OpenVPN between the sites costs."""
+
+    packet: float = PACKET
+    """CPU seconds of a process for a packet; it has one at a time, whichever way it goes."""
+    latency: float = TUNNEL_LATENCY
+    """Seconds that it adds one way."""
+
+    @property
+    def rate(self) -> float:
+        """Bytes per second in full packets, both ways together."""
+        return SEGMENT / self.packet
+
+
+@dataclasses.dataclass(frozen=True)
 class Wan:
     """The link between the sites."""
 
@@ -62,6 +90,7 @@ class Wan:
     """Bytes, or no limit."""
     bandwidth: float = GIGABIT
     """Bytes per second, each way."""
+    tunnel: Tunnel | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,6 +129,11 @@ class SmpiRun:
     """Of every program, or those of ITERATIONS."""
     counting: bool = False
     """Whether what is sent is printed."""
+
+
+def tunnelled(latency: float = MIDDLE, times: float = 1.0) -> Wan:
+    """The link with TCP's window and a tunnel, whose packets cost so many times what was measured."""
+    return Wan(latency, tunnel=Tunnel(times * PACKET))
 
 
 def halves(ranks: int) -> tuple[int, ...]:

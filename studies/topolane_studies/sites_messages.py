@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from topolane_studies import claims as claims_of
 from topolane_studies import sites, sites_loss
 from topolane_studies.judging import within_share
-from topolane_studies.sites import SitesProgram, Wan
+from topolane_studies.sites import SitesProgram
 from topolane_studies.sites_scatter import CLEAR_CLAIM, is_clear
 
 if TYPE_CHECKING:
@@ -88,17 +88,12 @@ def claims(quick: bool) -> list[Claim[IterationTimes]]:
             found.append(claims_of.figure(name, paper[kernel], own, tolerance, shown=form.format))
         if ours in ORDERED:
             found.append(claims_of.rank(f"order by {what}", paper, partial(by_kernel, ours)))
-    return [*found, *(correlation(quick, latency) for latency in latencies(quick))]
+    return [*found, *(correlation(quick, latency) for latency in sites_loss.latencies(quick))]
 
 
 def by_kernel(measure: Callable[[IterationTimes, str], float], times: IterationTimes) -> dict[str, float]:
     """A measure of each of the kernels."""
     return {kernel: measure(times, kernel) for kernel in PAPER_SENDS}
-
-
-def latencies(quick: bool) -> list[float]:
-    """Those at which all programs were simulated with TCP's window."""
-    return sorted({wan.latency for wan in sites_loss.wans(quick)})
 
 
 def correlation(quick: bool, latency: float) -> Claim[IterationTimes]:
@@ -107,7 +102,7 @@ def correlation(quick: bool, latency: float) -> Claim[IterationTimes]:
     def seen(times: IterationTimes) -> tuple[bool, str, str]:
         jobs = sites_loss.jobs(quick)
         traffic = [times.traffic(job) for job in jobs]
-        return is_clear(traffic, [times.loss(job, Wan(latency)) for job in jobs])
+        return is_clear(traffic, [times.loss(job, sites.tunnelled(latency)) for job in jobs])
 
     what = f"loss at {1e3 * latency:g} ms against traffic, class C"
     return claims_of.direction(what, CLEAR_CLAIM, seen)

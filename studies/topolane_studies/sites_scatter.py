@@ -50,21 +50,21 @@ def jobs(quick: bool) -> list[SitesProgram]:
 
 def runs(programs: Path, quick: bool) -> list[SmpiRun]:
     """All runs of this part."""
-    windows = (sites.WINDOW,) if quick else (sites.WINDOW, None)
     wanted = [sites.alone(programs, job) for job in jobs(quick)]
+    # The prediction of the engine knows no tunnel.
     return wanted + [
-        sites.spread(programs, job, Wan(window=window)) for window in windows for job in jobs(quick)
+        sites.spread(programs, job, wan) for wan in (sites.tunnelled(), Wan()) for job in jobs(quick)
     ]
 
 
-def points(times: IterationTimes, quick: bool, window: float | None = sites.WINDOW) -> list[Point]:
-    """A point for every program."""
+def points(times: IterationTimes, quick: bool) -> list[Point]:
+    """A point for every program, with the tunnel."""
     return [
         Point(
             job,
             times.traffic(job),
             times.across(job)[2] / times.one(job),
-            times.loss(job, Wan(window=window)),
+            times.loss(job, sites.tunnelled()),
         )
         for job in jobs(quick)
     ]

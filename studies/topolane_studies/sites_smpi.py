@@ -29,16 +29,19 @@ OPTIONS = (
 
 
 def platform(run: SmpiRun) -> str:
-    """Hosts at their sites, as `native/platform.cpp` reads it: every host's two channels, then the WAN's two."""
+    """Hosts at their sites, as `native/platform.cpp` reads it: every host's two channels, then the WAN's two, then the
+    tunnel's one if there is one."""
     hosts = len(run.sites)
-    lines = [f"{hosts} {run.speed!r} {2 * hosts + 2} {hosts * (hosts - 1)} 0"]
-    lines += [f"{sites.GIGABIT!r} {sites.HOST_LATENCY!r}"] * (2 * hosts)
     wan = run.wan or sites.Wan(0.0, None)
-    lines += [f"{wan.bandwidth!r} {wan.latency!r}"] * 2
+    links = [f"{sites.GIGABIT!r} {sites.HOST_LATENCY!r}"] * (2 * hosts)
+    links += [f"{wan.bandwidth!r} {wan.latency!r}"] * 2
+    links += [f"{wan.tunnel.rate!r} {wan.tunnel.latency!r}"] if wan.tunnel else []
+    through = [2 * hosts + 2] if wan.tunnel else []
+    lines = [f"{hosts} {run.speed!r} {len(links)} {hosts * (hosts - 1)} 0", *links]
     for source, here in enumerate(run.sites):
         for target, there in enumerate(run.sites):
             if source != target:
-                across = [] if here == there else [2 * hosts + here]
+                across = [] if here == there else [2 * hosts + here, *through]
                 way = [2 * source, *across, 2 * target + 1]
                 lines.append(" ".join(map(str, (source, target, len(way), *way))))
     return "\n".join(lines) + "\n"
@@ -85,4 +88,8 @@ def play(run: SmpiRun) -> str:
         for job, count in zip(run.jobs, iterations):
             command += [job.kernel, job.size, str(count), str(job.ranks)]
         environment = {"TMPDIR": name, "TOPOLANE_PLATFORM": str(folder / "platform")}
-        return printed(command, folder, environment | ({"TOPOLANE_COUNTS": "1"} if run.counting else {}))
+        if run.counting:
+            environment["TOPOLANE_COUNTS"] = "1"
+        if run.wan and run.wan.tunnel:
+            environment["TOPOLANE_TUNNEL"] = f"{sites.EXTRA!r} {sites.EAGER} {' '.join(map(str, run.sites))}"
+        return printed(command, folder, environment)

@@ -30,28 +30,30 @@ def every(found: SitesFound, quick: bool) -> list[PrintedTable]:
 
 
 def by_window(quick: bool) -> list[Wan]:
-    """The latencies with TCP's window, then those without."""
+    """The latencies with TCP's window and no tunnel, then those without the window."""
     from topolane_studies import sites_loss
 
-    return sorted(sites_loss.wans(quick), key=lambda wan: (wan.window is None, wan.latency))
+    return [wan for wan in sites_loss.wans(quick) if not wan.tunnel]
 
 
 def heading(wan: Wan) -> str:
     """Of a column."""
-    return f"{wan.latency * 1e3:g} ms{'' if wan.window else ' free'}"
+    kind = " tunnel" if wan.tunnel else "" if wan.window else " free"
+    return f"{wan.latency * 1e3:g} ms{kind}"
 
 
 def measured(times: IterationTimes, quick: bool) -> list[PrintedTable]:
     """All that SMPI and the prediction give of single programs."""
     tables = [loss_table(times, quick), scatter_table(times, quick), prediction_table(times, quick)]
-    return tables if quick else [tables[0], speed_table(times), *tables[1:]]
+    more = [] if quick else [speed_table(times), tunnel_table(times)]
+    return [tables[0], *more, *tables[1:]]
 
 
 def loss_table(times: IterationTimes, quick: bool) -> PrintedTable:
     """Speed in halves by latency."""
     from topolane_studies import sites_loss
 
-    wans = by_window(quick)
+    wans = sites_loss.wans(quick)
     columns = [heading(wan) for wan in wans]
     lines = []
     for job in sites_loss.jobs(quick):
@@ -59,7 +61,8 @@ def loss_table(times: IterationTimes, quick: bool) -> PrintedTable:
         lines.append((job.name, times.one(job) * job.whole, *speeds))
     return PrintedTable(
         "loss",
-        "speed in two halves, % of one site's, by latency of the WAN; free: without TCP's window",
+        "speed in two halves, % of one site's, by latency of the WAN; tunnel: with OpenVPN; free: without "
+        "TCP's window",
         ("class C", "one site (s)", *columns),
         lines,
     )
@@ -68,17 +71,37 @@ def loss_table(times: IterationTimes, quick: bool) -> PrintedTable:
 def speed_table(times: IterationTimes) -> PrintedTable:
     """What the speed of the processes does."""
     from topolane_studies import sites, sites_loss
-    from topolane_studies.sites import SitesProgram, Wan
+    from topolane_studies.sites import SitesProgram
 
     speeds = sorted({*sites_loss.SPEEDS, sites.SPEED})
     lines = []
     for kernel in sites.KERNELS:
         job = SitesProgram(kernel, sites.sized(kernel, 32))
-        lines.append((job.name, *(100 * times.speed(job, Wan(), speed) for speed in speeds)))
+        lines.append((job.name, *(100 * times.speed(job, sites.tunnelled(), speed) for speed in speeds)))
     return PrintedTable(
         "speeds",
-        "the same at 5 ms with TCP's window, by operations a second of a process",
+        "the same at 5 ms with the tunnel, by operations a second of a process",
         ("class C", *(f"{speed:.3g}" for speed in speeds)),
+        lines,
+    )
+
+
+def tunnel_table(times: IterationTimes) -> PrintedTable:
+    """What the cost of a packet in the tunnel does."""
+    from topolane_studies import sites_loss
+    from topolane_studies.sites import SitesProgram
+
+    wans = sites_loss.own_wans(quick=False)
+    columns = ["none", *(f"{1e6 * wan.tunnel.packet:g} us" for wan in wans if wan.tunnel)]
+    lines = []
+    for kernel, speed in sites_loss.OWN_SPEED.items():
+        job = SitesProgram(kernel, 32)
+        speeds = [100 * times.speed(job, wan, speed) for wan in wans]
+        lines.append((job.name, times.one(job, speed) * job.whole, *speeds))
+    return PrintedTable(
+        "tunnel",
+        "the same at 5 ms for processes as slow on one site as the paper's, by CPU time of a packet in the tunnel",
+        ("class C", "one site (s)", *columns),
         lines,
     )
 
@@ -99,7 +122,7 @@ def scatter_table(times: IterationTimes, quick: bool) -> PrintedTable:
     ]
     return PrintedTable(
         "scatter",
-        "between the halves on one site, and loss of speed in halves at 5 ms with TCP's window",
+        "between the halves on one site, and loss of speed in halves at 5 ms with the tunnel",
         ("program", "class", "MB/s", "turns/s", "loss (%)"),
         lines,
         ("class",),

@@ -37,6 +37,10 @@ void post_send(int to, double bytes, int tag);
 void post_receive(int from, double bytes, int tag);
 void wait_all(void);
 
+/* Bytes to add to a message to or from a rank: what it costs in a tunnel between sites, or none. */
+void read_tunnel(int first_rank);
+double in_tunnel(int peer, double bytes);
+
 /* What was sent to whom, and turns: how often a message came from a peer after one was sent to it. */
 void count_sent(int to, double bytes);
 void count_received(int from);

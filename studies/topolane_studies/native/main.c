@@ -1,7 +1,7 @@
 /* kernels NAME CLASS ITERATIONS RANKS [NAME CLASS ITERATIONS RANKS..]: programs side by side, the first on the
  * first ranks. For each and after each iteration a line: the program from 0 up, iterations, seconds since all
  * began together; the last from barrier to barrier. With TOPOLANE_COUNTS set, first lines `sent FROM TO MESSAGES
- * BYTES TURNS` of the pairs of a single program.
+ * BYTES TURNS` of the pairs of a single program. With TOPOLANE_TUNNEL set (tunnel.c) messages between sites are larger.
  */
 #include "kernels.h"
 
@@ -23,7 +23,7 @@ static const struct {
                {"is", is, POWER_OF_TWO}, {"ep", ep, POWER_OF_TWO}, {"copy", copy, EVEN},
                {"dt", dt, FIVE}};
 
-enum { MOST = 64 };
+enum { MOST = 64, LARGEST = (1 << 24) + (1 << 16) }; /* the copy of a guest sends 16 MiB at once, and a tunnel adds some */
 static MPI_Request under_way[MOST];
 static int posted, from_whom[MOST]; /* -1 for what is sent */
 
@@ -61,12 +61,14 @@ static MPI_Request *another(int from)
 void post_send(int to, double bytes, int tag)
 {
   count_sent(to, bytes);
-  MPI_Isend(scratch(1 << 24), (int)bytes, MPI_BYTE, to, tag, program, another(-1));
+  bytes += in_tunnel(to, bytes);
+  MPI_Isend(scratch(LARGEST), (int)bytes, MPI_BYTE, to, tag, program, another(-1));
 }
 
 void post_receive(int from, double bytes, int tag)
 {
-  MPI_Irecv(scratch(1 << 24), (int)bytes, MPI_BYTE, from, tag, program, another(from));
+  bytes += in_tunnel(from, bytes);
+  MPI_Irecv(scratch(LARGEST), (int)bytes, MPI_BYTE, from, tag, program, another(from));
 }
 
 void wait_all(void)
@@ -117,7 +119,7 @@ static int find(const char *name, int on)
 
 static void run(int job, int kernel, int class, int iterations)
 {
-  scratch(1 << 24);
+  scratch(LARGEST);
   MPI_Barrier(MPI_COMM_WORLD);
   const double begin = MPI_Wtime();
   for (int i = 1; i <= iterations; i++) {
@@ -139,7 +141,7 @@ static void run(int job, int kernel, int class, int iterations)
 int main(int argc, char **argv)
 {
   const char *classes = "SWABCD", *class = NULL;
-  int all, rank, first = 0, mine = 0, kernel = 0, iterations = 0;
+  int all, rank, first = 0, mine = 0, begins = 0, kernel = 0, iterations = 0;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &all);
@@ -152,6 +154,7 @@ int main(int argc, char **argv)
       return usage();
     if (rank >= first && rank < first + on) {
       mine = job;
+      begins = first;
       kernel = find(of[0], on);
       class = strchr(classes, of[1][0]);
       iterations = atoi(of[2]);
@@ -163,6 +166,7 @@ int main(int argc, char **argv)
   MPI_Comm_split(MPI_COMM_WORLD, mine, rank, &program);
   MPI_Comm_rank(program, &me);
   MPI_Comm_size(program, &ranks);
+  read_tunnel(begins);
   run(mine, kernel, (int)(class - classes), iterations);
   MPI_Finalize();
   return 0;
