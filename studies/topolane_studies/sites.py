@@ -131,9 +131,9 @@ class SmpiRun:
     """Whether what is sent is printed."""
 
 
-def tunnelled(latency: float = MIDDLE, times: float = 1.0) -> Wan:
-    """The link with TCP's window and a tunnel, whose packets cost so many times what was measured."""
-    return Wan(latency, tunnel=Tunnel(times * PACKET))
+def tunnelled(latency: float = MIDDLE, packet: float = PACKET) -> Wan:
+    """The link with TCP's window and a tunnel. packet: CPU seconds of one of its packets."""
+    return Wan(latency, tunnel=Tunnel(packet))
 
 
 def halves(ranks: int) -> tuple[int, ...]:
