@@ -220,7 +220,7 @@ class Way:
 
 
 def received(end: socket.socket, size: int) -> bool:
-    """Whether so many bytes came."""
+    """Whether `size` bytes came."""
     while size > 0 and (got := len(end.recv(min(size, 1 << 20)))):
         size -= got
     return size == 0
@@ -236,7 +236,7 @@ def sweep(end: socket.socket, times: int) -> None:
 
 
 def sent(end: socket.socket, size: int) -> None:
-    """Sends so many bytes."""
+    """Sends `size` bytes."""
     for _ in range(size // LARGE):
         end.sendall(bytes(LARGE))
 

@@ -102,7 +102,7 @@ def test_the_wan_is_shared(programs: Path) -> None:
     assert both((0, 0, 1, 1)) == pytest.approx([exchange(programs, None)] * 2, rel=1e-6)
 
 
-def test_a_tunnel_carries_so_many_packets_both_ways(programs: Path) -> None:
+def test_a_tunnel_has_one_packet_at_a_time_whichever_way(programs: Path) -> None:
     """Two programs that send large messages in opposite directions have the WAN twice, but one tunnel: together they
     get the bytes of a segment in the time of a packet. A program on one site does not use the tunnel."""
     copy, wan = SitesProgram("copy", 2), Wan(1e-3, None, tunnel=sites.Tunnel(packet=1e-4))

@@ -236,7 +236,9 @@ def speed_claim(job: SitesProgram, paper: float) -> Claim[IterationTimes]:
         )
 
     what = f"{job.name} in halves at 5 ms, % of one site's speed"
-    return claims_of.figure(what, paper, lambda times: 100 * times.speed(job, sites.tunnelled()), SPEED, why=why)
+    return claims_of.figure(
+        what, paper, lambda times: 100 * times.speed(job, sites.tunnelled()), SPEED, why=why
+    )
 
 
 def loss_of_32(times: IterationTimes, kernel: str) -> float:
@@ -261,7 +263,11 @@ def tolerable_claim(job: SitesProgram) -> Claim[IterationTimes]:
 
     def why(times: IterationTimes) -> str:
         ratio = times.one(job) / times.one(smaller(job))
-        costly = "" if key in NEVER else f"if a packet costs {1e6 * DEAR:g} us {up_to(tolerable(times, job, dear))}; "
+        costly = (
+            ""
+            if key in NEVER
+            else f"if a packet costs {1e6 * DEAR:g} us {up_to(tolerable(times, job, dear))}; "
+        )
         return (
             f"{up_to(sites.LATENCIES[-1])} is the most tried; without the tunnel {up_to(tolerable(times, job, Wan))}; "
             f"{costly}on one site {job.ranks} ranks take {ratio:.0%} of {job.ranks // 2}'s time"

@@ -1,4 +1,4 @@
-/* What a message costs in a tunnel between sites: as much as so many more bytes. */
+/* What a message costs in a tunnel between sites: as much as some more bytes. */
 #include "kernels.h"
 
 #include <stdio.h>
