@@ -97,7 +97,10 @@ def missing(why: str, quick: bool) -> list[PaperRow]:
 
 def never_measured() -> list[PaperRow]:
     """Claims that nothing here measures."""
-    emulated = "guests are emulated here, which costs far more than what would be measured"
+    emulated = (
+        "guests are emulated here, which costs far more than what would be measured; "
+        "of the overlay benches/run.py sites/tunnel"
+    )
     at_start = "the kernels leave out what NPB sends once at the start"
     return [
         judging.missing("overhead of guest and overlay on one site", "measured", emulated, value=True),
