@@ -128,15 +128,16 @@ def _copy(
 def _flags(found: libvirt.virDomain) -> int:
     # QEMU opens no port for a tunnelled move.
     flags: int = libvirt.VIR_MIGRATE_PEER2PEER | libvirt.VIR_MIGRATE_TUNNELLED
-    return flags if _is_paused(found) else flags | libvirt.VIR_MIGRATE_LIVE
+    paused = is_paused(found.XMLDesc(), found.connect().getVersion())
+    return flags if paused else flags | libvirt.VIR_MIGRATE_LIVE
 
 
-def _is_paused(found: libvirt.virDomain) -> bool:
-    """Whether the guest has to stand still while it is copied."""
-    xml = ET.fromstring(found.XMLDesc())
-    if xml.get("type") == "xen":
-        return xml.findtext("os/type") == PARAVIRTUAL
-    return xml.get("type") == "qemu" and found.connect().getVersion() < SOUND
+def is_paused(xml: str, version: int) -> bool:
+    """Whether the guest of a domain has to be paused while it is copied. version: of the hypervisor, as libvirt has it."""
+    described = ET.fromstring(xml)
+    if described.get("type") == "xen":
+        return described.findtext("os/type") == PARAVIRTUAL
+    return described.get("type") == "qemu" and version < SOUND
 
 
 def _copied(found: libvirt.virDomain) -> float:
