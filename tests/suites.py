@@ -103,7 +103,7 @@ SUITES = {
             "sites/tests/test_moving_qmp.py::test_a_target_that_dies_while_memory_is_copied",
             "sites/tests/test_moving_qmp.py::test_a_mover_killed_at_any_step_leaves_one_copy",
         ],
-        190,
+        300,
     ),
     "gang": Suite(
         ["gang/tests"],
