@@ -67,7 +67,7 @@ class XenHost(XenMachine):
     def tick(self) -> int:
         """The last number that the guest printed here, or 0."""
         said = self.tried("tail -n 3 /var/log/xen/console/guest-g1.log")[1]
-        return max((int(number) for number in re.findall(r"tick (\d+)\n", said)), default=0)
+        return max((int(number) for number in re.findall(r"tick (\d+)\r?\n", said)), default=0)
 
 
 @pytest.fixture
@@ -99,9 +99,9 @@ def test_a_paravirtual_guest_moves_between_two_xens(hosts: list[XenHost], tmp_pa
         "<devices><console type='pty'><target type='xen' port='0'/></console></devices></domain>"
     )
     first.python(f"start {tmp_path}/g1.xml")
-    until(lambda: first.tick() > 10, "the guest counts", 600.0)
+    until(lambda: first.tick() > 10, "the guest counts")
     moved = json.loads(first.python("move").splitlines()[-1])
     assert moved["from"] == "xen1" and moved["to"] == ["xen2"] and moved["last"] == 1.0
     assert "g1" not in first.run("xl list")
     last = first.tick()
-    until(lambda: second.tick() > last, "the guest counts on", 600.0)
+    until(lambda: second.tick() > last, "the guest counts on")
