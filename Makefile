@@ -79,7 +79,9 @@ fetched-components: $(VENV)/.installed
 test: build $(VENV)/.test-installed page-if-possible
 	@$(BIN)/python tools/run_tests.py test
 
-# The deep tests: make test-live HOST=slurm.
+# The deep tests: make test-live HOST=slurm. RELEASE: of the Slurm that tests of the plugin run (tests/slurm/releases.txt).
+RELEASE ?= 24.11
+export TOPOLANE_TEST_SLURM := $(RELEASE)
 test-live: build $(VENV)/.test-installed components page-if-possible
 	@$(BIN)/python tools/run_tests.py live $(HOST)
 
@@ -224,10 +226,10 @@ target/kueue-answers: $(wildcard benches/kueue/*.go benches/kueue/go.*)
 	$(call need,go,golang-go,version)
 	cd benches/kueue && go build -o $(abspath $@) .
 
-# What works as on stock Slurm, on two clusters of Debian trixie's Slurm: see CONTRIBUTING.md.
+# What works as on stock Slurm, on two clusters of a release of Slurm: see CONTRIBUTING.md.
 STOCK ?= isolated,slurm-tree
 slurm-stock: build $(VENV)/.test-installed fetched-components
-	AS_STOCK_POLICIES=$(STOCK) tests/slurm/other_version.sh trixie $(abspath $(BIN))/python -m pytest -v \
+	AS_STOCK_POLICIES=$(STOCK) tests/slurm/other_version.sh $(RELEASE) $(abspath $(BIN))/python -m pytest -v \
 	  tests/slurm/as_stock/rows.py
 
 # A real OpenStack Nova for some minutes, see tests/nova/cloud/README.md. TRANSCRIPT=FILE keeps what it prints.

@@ -89,12 +89,13 @@ def go(name: str, module: str, *packages: str) -> Component:
 
 
 def slurm(suite: str) -> list[Component]:
-    """The Slurm of a Debian suite, its source for the headers, and a Debian in which its packages are
-    installed.
+    """The Slurm of a suite of Debian or Ubuntu, its source for the headers, and a Debian in which its packages
+    are installed.
     """
+    where = ["tests/slurm/releases.sh", "tests/slurm/releases.txt"]
     return [
-        Component(f"slurm-{suite}", f"tests/slurm/slurm_tree.sh {suite} {{to}}"),
-        Component(f"slurm-source-{suite}", f"tests/slurm/slurm_source.sh {suite} {{to}}"),
+        Component(f"slurm-{suite}", f"tests/slurm/slurm_tree.sh {suite} {{to}}", where),
+        Component(f"slurm-source-{suite}", f"tests/slurm/slurm_source.sh {suite} {{to}}", where),
         Component(f"slurm-debian-{suite}", f"tests/slurm/fresh_debian.sh {suite} {{to}}"),
     ]
 

@@ -11,23 +11,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live_cluster import Inside, Missing, other_version
+from live_cluster import RELEASE, Inside, Missing, other_version, slurm_source
 from shared_cluster import cluster, mended, pytest_runtest_makereport, slurm
 from topolane.slurm import plugin_build
 
 __all__ = ["cluster", "mended", "pytest_runtest_makereport", "slurm"]
 
 HERE = Path(__file__).parent
-SUITE = "trixie"
-"""The Debian suite whose Slurm has topology plugins of the release for which ours is written."""
-
 
 @pytest.fixture(scope="session")
 def inside() -> Iterator[Inside]:
-    """Slurm 24.11, unpacked from Debian's packages. Skips where it cannot be had."""
+    """The Slurm of RELEASE, unpacked from packages of a distribution. Skips where it cannot be had."""
     with contextlib.ExitStack() as stack:
         try:
-            entered = stack.enter_context(other_version(SUITE))
+            entered = stack.enter_context(other_version(RELEASE))
         except Missing as missing:
             pytest.skip(str(missing).strip() or "the other Slurm cannot be had")
         yield entered
@@ -36,11 +33,10 @@ def inside() -> Iterator[Inside]:
 @pytest.fixture(scope="session")
 def source() -> Path:
     """The headers of that Slurm. Skips where they cannot be had."""
-    done = subprocess.run([HERE / "slurm_source.sh", SUITE], capture_output=True, text=True)
-    if done.returncode == 3:
-        pytest.skip(done.stderr.strip().splitlines()[-1])
-    assert done.returncode == 0, done.stderr
-    return Path(done.stdout.strip())
+    try:
+        return slurm_source(RELEASE)
+    except Missing as missing:
+        pytest.skip(str(missing))
 
 
 @pytest.fixture(scope="session")
@@ -66,7 +62,7 @@ def engine() -> Path:
 def built(engine: Path, source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The plugin, the one of the commands, and the engine."""
     directory = tmp_path_factory.mktemp("built")
-    assert plugin_build.build(source, engine, "cc", directory).startswith("24.11.")
+    assert plugin_build.build(source, engine, "cc", directory).startswith(f"{RELEASE}.")
     return directory
 
 

@@ -19,6 +19,8 @@ from waiting import DEADLINE, until
 
 SCRIPT = Path(__file__).parent / "cluster.sh"
 COMPONENTS = Path(__file__).parents[2] / "tools" / "components.py"
+RELEASE = os.environ.get("TOPOLANE_TEST_SLURM", "24.11")
+"""The release of Slurm that tests of the plugin run: `make test-live HOST=slurm RELEASE=26.05`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,11 +49,36 @@ class Missing(Exception):
     """Another Slurm cannot be had on this machine."""
 
 
+def suite_of(release: str) -> str:
+    """The suite whose Slurm is of a release. Raises Missing if no distribution has packages of it."""
+    rows = (SCRIPT.parent / "releases.txt").read_text().splitlines()
+    suites = dict(row.split()[:2] for row in rows if not row.startswith("#"))
+    if release not in suites:
+        raise Missing(f"no distribution has packages of Slurm {release}")
+    return suites[release]
+
+
+def slurm_source(release: str) -> Path:
+    """The configured source of a release of Slurm. TOPOLANE_TEST_SLURM_SOURCE names one, because a mirror may
+    have no source of the packages that it has. Raises Missing if it cannot be had.
+    """
+    if "TOPOLANE_TEST_SLURM_SOURCE" in os.environ:
+        return Path(os.environ["TOPOLANE_TEST_SLURM_SOURCE"])
+    command = [SCRIPT.parent / "slurm_source.sh", suite_of(release)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode == 3:
+        raise Missing(done.stderr.strip().splitlines()[-1])
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip())
+    return Path(done.stdout.strip())
+
+
 @contextlib.contextmanager
-def other_version(suite: str) -> Iterator[Inside]:
-    """The Slurm of another Debian suite (other_version.sh), for as long as the context lasts. Raises Missing if it cannot be
+def other_version(release: str) -> Iterator[Inside]:
+    """Another release of Slurm (other_version.sh), for as long as the context lasts. Raises Missing if it cannot be
     had. Any other failure to enter it is an error: tests that it skipped would pass unseen.
     """
+    suite = suite_of(release)
     done = subprocess.run([COMPONENTS, "--path", f"slurm-{suite}"], capture_output=True, text=True)
     if done.returncode:
         raise Missing(done.stderr)

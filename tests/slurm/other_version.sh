@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Runs a command where Slurm's own commands are those of another Debian suite:
+# Runs a command where Slurm's own commands are those of another suite or release:
 #
 #   other_version.sh SUITE [COMMAND...]     (by default test_tokens.py)
-#   other_version.sh trixie tests/slurm/cluster.sh up 12 /tmp/c
+#   other_version.sh 24.11 tests/slurm/cluster.sh up 12 /tmp/c
 #
-# slurm_tree.sh unpacks Slurm's packages once, as a component (tools/components.py). Each command is a script that enters
-# it by chroot. Mounts are made in a namespace of their own and are gone with the command. Needs root and mmdebstrap.
+# releases.txt has the suite of each release. slurm_tree.sh unpacks Slurm's packages once, as a component
+# (tools/components.py). Each command is a script that enters it by chroot. Mounts are made in a namespace of their own
+# and are gone with the command. Needs root and mmdebstrap.
 set -euo pipefail
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 die() {
@@ -13,8 +14,9 @@ die() {
     exit "$1"
 }
 
-SUITE=${1:-}
-[[ $SUITE =~ ^[a-z]+$ ]] || die 2 "the suite is '$SUITE', not a name such as trixie"
+. "$HERE/releases.sh"
+SUITE=$(suite_of "${1:-}")
+[[ $SUITE =~ ^[a-z]+$ ]] || die 2 "'$SUITE' is neither a suite nor a release of Slurm with packages (releases.txt)"
 shift
 [ "$(id -u)" = 0 ] || die 3 "entering another Slurm by chroot needs root"
 TREE=$("$HERE/../../tools/components.py" --path "slurm-$SUITE")

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Unpacks the Slurm of a Debian suite, which other_version.sh enters; nothing is installed:
+# Unpacks the Slurm of a suite of Debian or Ubuntu, which other_version.sh enters; nothing is installed:
 #
 #   slurm_tree.sh SUITE TARGET     TARGET gets 210 MB; TARGET/commands/NAME enters it by chroot and runs NAME
 #
-# The packages come from the mirror that apt is configured with. Needs root and mmdebstrap: exit code 3 without.
-# MMDEBSTRAP_OPTIONS: more options for it, as --aptopt='Acquire::Check-Valid-Until "false"' for an old mirror.
+# The packages come from the mirror that releases.sh finds, which may be an old one. Needs root and mmdebstrap: exit code 3
+# without.
 set -euo pipefail
 SUITE=$1 TREE=$2
 COMMANDS="munged slurmctld slurmd slurmrestd scontrol sinfo squeue sbatch srun salloc scancel sacct sdiag setpriv
@@ -17,13 +17,14 @@ die() {
 }
 
 [ "$(id -u)" = 0 ] || die 3 "entering another Slurm by chroot needs root"
+. "$(dirname "$0")/releases.sh"
 command -v mmdebstrap >/dev/null || die 3 "another Slurm needs the Debian package mmdebstrap"
 PACKAGES=munge,slurmctld,slurmd,slurmrestd,slurm-client,slurm-wlm-basic-plugins,slurm-wlm-jwt-plugin
 PACKAGES+=,slurmdbd,slurm-wlm-mysql-plugin,mariadb-server-core,mariadb-client-core
-FROM=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 'Label: Debian' | head -n 1)
-[ -n "$FROM" ] || die 3 "apt is configured with no mirror of Debian"
-mmdebstrap --quiet --variant=extract ${MMDEBSTRAP_OPTIONS:+"$MMDEBSTRAP_OPTIONS"} \
-    --include="base-files,bash,coreutils,dash,hostname,libc-bin,sed,util-linux,$PACKAGES" "$SUITE" "$TREE" "$FROM" ||
+distribution_of "$SUITE"
+mmdebstrap --quiet --variant=extract --aptopt='Acquire::Check-Valid-Until "false"' \
+    --keyring="$KEYS" --components="$AREAS" \
+    --include="base-files,bash,coreutils,dash,hostname,libc-bin,sed,util-linux,$PACKAGES" "$SUITE" "$TREE" "$MIRROR" ||
     die 1 "the packages of $SUITE could not be had"
 # What the packages' own scripts would have done: they have not run.
 for daemon in slurmctld slurmd slurmstepd; do

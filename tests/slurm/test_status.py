@@ -29,7 +29,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_server import check_quiet, check_scraped, scraping
 
 HERE = Path(__file__).parent
-SUITE = "trixie"
 NODES = 24
 """Four leaves of six nodes, two to a pod; every leaf has three uplinks."""
 MACHINE = f"""\

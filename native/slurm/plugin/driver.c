@@ -16,13 +16,11 @@
 
 Driver driver;
 
-/* The path of a file in the directory of topology.conf and slurm.conf. */
+/* The path of a file in the directory of slurm.conf. */
 static char *next_to_conf(const char *name)
 {
-    char *path = NULL;
-    const char *slash = topo_conf ? strrchr(topo_conf, '/') : NULL;
-    if (asprintf(&path, "%.*s/%s", slash ? (int)(slash - topo_conf) : 1, slash ? topo_conf : ".", name) < 0)
-        return NULL;
+    char *theirs = get_extra_conf_path((char *)name), *path = theirs ? strdup(theirs) : NULL;
+    xfree(theirs);
     return path;
 }
 
@@ -390,6 +388,15 @@ Terms driver_terms(const job_record_t *job)
 topolane_policy *driver_policy(const Policy_Kind *kind)
 {
     return driver.policies[kind - POLICIES];
+}
+
+bool driver_has_policies(void)
+{
+    const Config *config = &driver.config;
+    bool any = config->jobs_may != NULL;
+    for (size_t index = 0; index < config->rule_count && !any; index++)
+        any = !config->rules[index].policy->is_stock;
+    return driver.is_active && any;
 }
 
 const char *driver_link_use(uint32_t link_use)

@@ -58,6 +58,9 @@ void driver_read_owners(void);
 /* Applies changes to the links that are out of service. It reads no file. */
 void driver_take_links_out(void);
 
+/* Whether a job may get a policy other than stock. */
+bool driver_has_policies(void);
+
 /* The word for a use of links, for people. */
 const char *driver_link_use(uint32_t link_use);
 

@@ -1,5 +1,5 @@
-/* Everything that differs between releases of Slurm: includes, entry points of a topology plugin, and names of fields.
- * No other file here depends on a release.
+/* Includes of Slurm, and the table of the release that they are of: everything that differs between releases is in
+ * releases/YY_MM.h, and no other file here depends on a release.
  *
  * Headers of Slurm are GPL-2.0-or-later, and so is a plugin compiled with them. */
 #ifndef TOPOLANE_RELEASE_H
@@ -23,8 +23,26 @@
 #include "src/interfaces/topology.h"
 #include "src/slurmctld/slurmctld.h"
 
-#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(24, 11, 0) || SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 5, 0)
-#error "topology/topolane is written for Slurm 24.11; another release needs its entry points in release.h"
+/* Slurm checks neither the types of entry points nor, before it ends itself, whether they are all there. So a release
+ * without a table is refused here.
+ *
+ * A table defines, after slurm_topo_ops_t and syms[] in src/interfaces/topology.c:
+ *   STOCK_ONLY_ENTRIES   entry points that are only passed on to the stock plugin: type, name, parameters, arguments
+ *   ONE_NODE_ENTRIES     the one that says whether jobs of one node may skip topology_p_eval_nodes, if there is one
+ *   BUILD_PARAMETERS, BUILD_ARGUMENTS   of topology_p_build_config
+ *   FINI_TYPE, FINI_RESULT              of fini
+ *   FORGET_JOBINFO(job)  removes what an earlier evaluation stored in the job, as Slurm does before each evaluation */
+#define IS_RELEASE(major, minor) (SLURM_VERSION_NUMBER >> 8 == ((major) << 8 | (minor)))
+#if IS_RELEASE(24, 11)
+#include "releases/24_11.h"
+#elif IS_RELEASE(25, 5)
+#include "releases/25_05.h"
+#elif IS_RELEASE(25, 11)
+#include "releases/25_11.h"
+#elif IS_RELEASE(26, 5)
+#include "releases/26_05.h"
+#else
+#error "topology/topolane is written for Slurm 24.11, 25.05, 25.11 and 26.05: another release needs a table of its own in native/slurm/plugin/releases (release.h says what it defines)"
 #endif
 
 /* Weak, because slurmd and the commands load the plugin too and do not have these. */
@@ -33,26 +51,11 @@
 #pragma weak idle_node_bitmap
 #pragma weak last_job_update
 
-/* Entry points that are only passed on to the stock plugin: type, name, parameters, arguments. */
-#define STOCK_ONLY_ENTRIES(ENTRY)                                                                                       \
-    ENTRY(int, topology_p_whole_topo, (bitstr_t * nodes), (nodes))                                                  \
-    ENTRY(bitstr_t *, topology_p_get_bitmap, (char *name), (name))                                                  \
-    ENTRY(bool, topology_p_generate_node_ranking, (void), ())                                                       \
-    ENTRY(int, topology_p_get_node_addr, (char *node, char **address, char **pattern), (node, address, pattern))    \
-    ENTRY(int, topology_p_split_hostlist, (hostlist_t * hosts, hostlist_t * **parts, int *count, uint16_t width),   \
-          (hosts, parts, count, width))                                                                             \
-    ENTRY(int, topology_p_topology_free, (void *topology), (topology))                                              \
-    ENTRY(int, topology_p_get, (topology_data_t type, void *data), (type, data))                                    \
-    ENTRY(int, topology_p_topology_pack, (void *topology, buf_t *to, uint16_t version), (topology, to, version))    \
-    ENTRY(int, topology_p_topology_print, (void *topology, char *nodes, char **out), (topology, nodes, out))        \
-    ENTRY(int, topology_p_topology_unpack, (void **topology, buf_t *from, uint16_t version),                        \
-          (topology, from, version))                                                                                \
-    ENTRY(uint32_t, topology_p_get_fragmentation, (bitstr_t * nodes), (nodes))
-
 /* All entry points. */
 #define STOCK_ENTRIES(ENTRY)                                                                                        \
     ENTRY(int, topology_p_eval_nodes, (topology_eval_t * asked), (asked))                                           \
-    ENTRY(int, topology_p_build_config, (void), ())                                                                 \
+    ENTRY(int, topology_p_build_config, BUILD_PARAMETERS, BUILD_ARGUMENTS)                                          \
+    ONE_NODE_ENTRIES(ENTRY)                                                                                         \
     STOCK_ONLY_ENTRIES(ENTRY)
 
 /* The 64-bit words of a bitmap, after its two words of administration. Bit 0 is the lowest bit of the lowest byte. Bits

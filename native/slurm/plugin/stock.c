@@ -50,12 +50,14 @@ bool stock_load(const char *name)
         return false;
     }
     stock.plugin_id = *id;
+    const bool *exclusive = dlsym(library, "supports_exclusive_topo");
+    stock.supports_exclusive_topo = exclusive && *exclusive;
     return !begin || begin() == SLURM_SUCCESS;
 }
 
 void stock_close(void)
 {
-    int (*end)(void) = library ? (int (*)(void))dlsym(library, "fini") : NULL;
+    FINI_TYPE (*end)(void) = library ? (FINI_TYPE(*)(void))dlsym(library, "fini") : NULL;
     if (end)
         end();
     if (library)
@@ -67,6 +69,7 @@ void stock_close(void)
 int stock_choose(topology_eval_t *asked)
 {
     uint64_t began = steady_time();
+    FORGET_JOBINFO(asked->job_ptr);
     int code = stock.topology_p_eval_nodes(asked);
     stock_time += steady_time() - began;
     return code;

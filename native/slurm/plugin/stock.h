@@ -9,6 +9,7 @@ typedef struct {
     STOCK_ENTRIES(ENTRY)
 #undef ENTRY
     uint32_t plugin_id;
+    bool supports_exclusive_topo;
 } Stock;
 
 extern Stock stock;

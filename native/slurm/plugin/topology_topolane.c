@@ -17,7 +17,9 @@
 const char plugin_name[] = "Topolane topology plugin";
 const char plugin_type[] = "topology/topolane";
 const uint32_t plugin_version = SLURM_VERSION_NUMBER;
-uint32_t plugin_id = TOPOLOGY_PLUGIN_TREE; /* the id of the stock plugin, because clients unpack its answers */
+/* These are the stock plugin's: clients unpack its answers, and it serves Exclusive=TOPO or not. */
+uint32_t plugin_id = TOPOLOGY_PLUGIN_TREE;
+bool supports_exclusive_topo;
 
 /* Loads the stock plugin that topolane.conf names; tree if the file cannot be read. */
 static bool load_stock(void)
@@ -39,16 +41,17 @@ int init(void)
     if (!load_stock())
         return SLURM_ERROR;
     plugin_id = stock.plugin_id;
+    supports_exclusive_topo = stock.supports_exclusive_topo;
     if (running_in_slurmctld() && &job_list && &idle_node_bitmap && &last_job_update && find_job_record)
         driver_open();
     return SLURM_SUCCESS;
 }
 
-int fini(void)
+FINI_TYPE fini(void)
 {
     driver_close();
     stock_close();
-    return SLURM_SUCCESS;
+    return FINI_RESULT;
 }
 
 #define FORWARD(type, name, parameters, arguments)                                                                  \
@@ -58,11 +61,19 @@ int fini(void)
     }
 STOCK_ONLY_ENTRIES(FORWARD)
 
-int topology_p_build_config(void)
+/* If this is true, jobs of one node skip topology_p_eval_nodes and get a node without a policy. */
+#define UNLESS_PLACED(type, name, parameters, arguments)                                                            \
+    type name parameters                                                                                            \
+    {                                                                                                               \
+        return !driver_has_policies() && stock.name arguments;                                                      \
+    }
+ONE_NODE_ENTRIES(UNLESS_PLACED)
+
+int topology_p_build_config BUILD_PARAMETERS
 {
     driver_took_control();
     publish_called(); /* Publish right after taking control whether the plugin is active. */
-    return stock.topology_p_build_config();
+    return stock.topology_p_build_config BUILD_ARGUMENTS;
 }
 
 int topology_p_eval_nodes(topology_eval_t *asked)

@@ -1,7 +1,8 @@
 """Each scenario gives the same on stock Slurm and under the topology plugin (`make slurm-stock`; not part of `make test`).
 
 AS_STOCK_POLICIES: the policies to compare with stock, with commas (isolated,slurm-tree).
-AS_STOCK_ENGINE: libtopolane.so, by default compiled here.
+AS_STOCK_ENGINE: libtopolane.so, by default compiled here. The tests are skipped if the headers of the Slurm that runs
+cannot be had.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 import with_plugin
+from live_cluster import Missing
 from scenarios import SCENARIOS
 from table import Pair, pair
 
@@ -23,7 +25,10 @@ POLICIES = os.environ.get("AS_STOCK_POLICIES", "isolated,slurm-tree").split(",")
 def clusters(request: pytest.FixtureRequest) -> Iterator[Pair]:
     engine = os.environ.get("AS_STOCK_ENGINE")
     with tempfile.TemporaryDirectory(prefix="stock-", dir="/tmp") as folder:
-        lines, files = with_plugin.settings(request.param, Path(engine) if engine else None, Path(folder))
+        try:
+            lines, files = with_plugin.settings(request.param, Path(engine) if engine else None, Path(folder))
+        except Missing as missing:
+            pytest.skip(str(missing))
         with pair(Path(folder), lines, files) as both:
             yield both
 

@@ -4,7 +4,7 @@
     table.py --conf SelectTypeParameters=CR_Socket  stock against another setting, or several
     table.py --policy isolated                      stock against topology/topolane with this policy for all jobs
 
-Both clusters have 16 nodes on loopback and run at the same time. Slurm is Debian trixie's (see other_version.sh) unless
+Both clusters have 16 nodes on loopback and run at the same time. Slurm is that of --release (see other_version.sh) unless
 --installed is given. The exit code is 1 if a row differs, and 2 for wrong options.
 """
 
@@ -27,7 +27,8 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1])]
 
 import with_plugin
-from live_cluster import Cluster, script
+from live_cluster import RELEASE, Cluster, script
+from live_cluster import Missing as MissingSlurm
 from observed import NODES, Missing, Observed, differences, layout
 from scenarios import SCENARIOS
 
@@ -126,6 +127,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--only", default="", help="scenarios, with commas")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
+    parser.add_argument("--release", default=RELEASE, help="the release of Slurm, such as 26.05")
     parser.add_argument("--installed", action="store_true", help="the Slurm of this machine")
     parser.add_argument(
         "--keep", type=Path, help="an empty directory for both clusters, kept with their logs"
@@ -145,7 +147,8 @@ def main(arguments: list[str]) -> int:
     found = options(arguments)
     if not (found.installed or os.environ.get("SLURM_TREE")):
         entry = str(HERE.parent / "other_version.sh")
-        os.execv(entry, [entry, "trixie", sys.executable, __file__, *arguments])
+        os.environ["TOPOLANE_TEST_SLURM"] = found.release
+        os.execv(entry, [entry, found.release, sys.executable, __file__, *arguments])
     rows: list[Row] = []
     with contextlib.ExitStack() as ends:
         directory = found.keep or Path(
@@ -158,7 +161,7 @@ def main(arguments: list[str]) -> int:
             )
             files += [file.resolve() for file in found.conf_file]
             both = ends.enter_context(pair(directory, [*lines, *found.conf], files))
-        except RuntimeError as error:
+        except (RuntimeError, MissingSlurm) as error:
             print(error, file=sys.stderr)
             return 2
         for name in found.only:
