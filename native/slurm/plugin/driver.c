@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "layout.h"
 #include "publish.h"
 #include "report.h"
 #include "running.h"
@@ -265,6 +266,9 @@ void driver_take_links_out(void)
 static bool open_all(void)
 {
     tell_host_and_plugin();
+    if (layout_compared() == LAYOUT_DIFFERS)
+        return give_up(strdup("slurmctld's records differ from the headers with which the plugin was compiled: compile it "
+                              "with the source of the installed package"));
     return open_config() && open_engine() && open_machine() && open_policies() && open_state();
 }
 
@@ -388,6 +392,16 @@ Terms driver_terms(const job_record_t *job)
 topolane_policy *driver_policy(const Policy_Kind *kind)
 {
     return driver.policies[kind - POLICIES];
+}
+
+bool driver_can_read_jobs(void)
+{
+    Layout layout = layout_compared();
+    if (layout == LAYOUT_DIFFERS && driver.is_active) {
+        driver_close();
+        driver_open();
+    }
+    return layout == LAYOUT_FITS;
 }
 
 bool driver_has_policies(void)

@@ -58,6 +58,9 @@ void driver_read_owners(void);
 /* Applies changes to the links that are out of service. It reads no file. */
 void driver_take_links_out(void);
 
+/* Whether fields of jobs may be used. If slurmctld's records have another layout, the driver is not active from then on. */
+bool driver_can_read_jobs(void);
+
 /* Whether a job may get a policy other than stock. */
 bool driver_has_policies(void);
 

@@ -507,6 +507,12 @@ int place(topology_eval_t *asked)
 {
     uint64_t began = steady_time(), of_stock = stock_time;
     ++counters.calls;
+    if (driver.is_opened && !driver_can_read_jobs()) {
+        ++counters.stock_inactive;
+        report_end(END_INACTIVE);
+        publish_called();
+        return stock.topology_p_eval_nodes(asked);
+    }
     asked->job_ptr->best_switch = true;
     bool is_plan = false;
     int code = decide(asked, &is_plan);

@@ -1,0 +1,14 @@
+/* Whether slurmctld's records are laid out as in the headers with which the plugin was compiled. Slurm loads a plugin that
+ * has its own number of release, but a package may differ from the source of that number by patches. */
+#ifndef TOPOLANE_LAYOUT_H
+#define TOPOLANE_LAYOUT_H
+
+#include <stdbool.h>
+
+typedef enum { LAYOUT_UNKNOWN, LAYOUT_FITS, LAYOUT_DIFFERS } Layout;
+
+/* Compares the sizes of records, until one of each kind was seen. While the layout is unknown, no field of a job may be
+ * used. */
+Layout layout_compared(void);
+
+#endif
