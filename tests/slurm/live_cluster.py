@@ -59,11 +59,14 @@ def suite_of(release: str) -> str:
 
 
 def slurm_source(release: str) -> Path:
-    """The configured source of a release of Slurm. TOPOLANE_TEST_SLURM_SOURCE names one, because a mirror may
-    have no source of the packages that it has. Raises Missing if it cannot be had.
+    """The configured source of a release of Slurm. Raises Missing if it cannot be had.
+
+    TOPOLANE_TEST_SLURM_SOURCES: a folder with sources by release, such as 26.05, which come first. A mirror may have
+    packages without their source, and 25.05 has no packages.
     """
-    if "TOPOLANE_TEST_SLURM_SOURCE" in os.environ:
-        return Path(os.environ["TOPOLANE_TEST_SLURM_SOURCE"])
+    given = Path(os.environ.get("TOPOLANE_TEST_SLURM_SOURCES", "/nonexistent")) / release
+    if given.is_dir():
+        return given
     command = [SCRIPT.parent / "slurm_source.sh", suite_of(release)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode == 3:
