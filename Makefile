@@ -64,24 +64,29 @@ $(VENV)/.test-installed: $(VENV)/.installed requirements/test.txt
 	$(PIP) -r requirements/test.txt
 	@touch $@
 
+# The release of Slurm that tests of the plugin run, and the suite of a distribution that has packages of it.
+RELEASE ?= 24.11
+SUITE = $(shell awk '$$1 == "$(RELEASE)" { print $$2 }' tests/slurm/releases.txt)
+export TOPOLANE_TEST_SLURM := $(RELEASE)
+
 # Real components, each made once on a machine: tools/components.py says which, and where. Those that cannot be had are named, and
 # their tests are skipped. Tests that need none of them can run meanwhile. The scheduler is of this tree and needs the engine.
 components: $(VENV)/.installed
 	@$(BIN)/python tools/components.py
+	@[ -z "$(SUITE)" ] || $(BIN)/python tools/components.py slurm-$(SUITE) slurm-source-$(SUITE) || true
 	@if [ -x $(KUBERNETES)/kube-apiserver ]; then $(MAKE) --silent $(KUBERNETES)/topolane-scheduler || \
 	  echo "topolane-scheduler could not be built: the tests on a control plane will be skipped"; fi
 
 # Those that are fetched and not compiled.
 fetched-components: $(VENV)/.installed
-	@$(BIN)/python tools/components.py packages guest-kernel xen prometheus slurm-trixie slurm-source-trixie slurm-debian-trixie || true
+	@$(BIN)/python tools/components.py packages guest-kernel xen prometheus slurm-trixie slurm-source-trixie slurm-debian-trixie \
+	  $(addprefix slurm-,$(SUITE)) $(addprefix slurm-source-,$(SUITE)) || true
 
 # What each runs, and what it is for, is in CONTRIBUTING.md. All parts run, whichever fail.
 test: build $(VENV)/.test-installed page-if-possible
 	@$(BIN)/python tools/run_tests.py test
 
-# The deep tests: make test-live HOST=slurm. RELEASE: of the Slurm that tests of the plugin run (tests/slurm/releases.txt).
-RELEASE ?= 24.11
-export TOPOLANE_TEST_SLURM := $(RELEASE)
+# The deep tests: make test-live HOST=slurm.
 test-live: build $(VENV)/.test-installed components page-if-possible
 	@$(BIN)/python tools/run_tests.py live $(HOST)
 

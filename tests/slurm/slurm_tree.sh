@@ -21,6 +21,8 @@ die() {
 command -v mmdebstrap >/dev/null || die 3 "another Slurm needs the Debian package mmdebstrap"
 PACKAGES=munge,slurmctld,slurmd,slurmrestd,slurm-client,slurm-wlm-basic-plugins,slurm-wlm-jwt-plugin
 PACKAGES+=,slurmdbd,slurm-wlm-mysql-plugin,mariadb-server-core,mariadb-client-core
+# `topolane slurm plugin check` runs a program on each host.
+PACKAGES+=,python3
 distribution_of "$SUITE"
 mmdebstrap --quiet --variant=extract --aptopt='Acquire::Check-Valid-Until "false"' \
     --keyring="$KEYS" --components="$AREAS" \

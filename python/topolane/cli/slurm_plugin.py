@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from topolane.units import plural
+
 engine_directory_option = click.option(
     "--engine-directory",
     type=click.Path(path_type=Path, file_okay=False),
@@ -115,6 +117,35 @@ def install(
     )
     for sentence in messages:
         click.echo(sentence)
+
+
+@command.command()
+@click.option(
+    "--through",
+    "way",
+    type=click.Choice(["ssh", "pdsh", "srun"]),
+    default="ssh",
+    show_default=True,
+    help="How to reach a host. srun reaches nodes that run jobs; other hosts are reached by ssh.",
+)
+@click.option("--host", "others", multiple=True, help="Another host that has Slurm's commands, such as a login host.")
+@click.option("--print", "is_printed", is_flag=True, help="Print the command for each host, and run none.")
+def check(way: str, others: tuple[str, ...], is_printed: bool) -> None:
+    """Check on every host, before a restart, that Slurm there can load the plugin. Exit code 1 if one cannot."""
+    from topolane.slurm import plugin_check
+
+    if is_printed:
+        for line in plugin_check.commands(others, way):
+            click.echo(line)
+        return
+    checked = plugin_check.check(others, way)
+    for sentence in (*checked.wrong, *checked.notes):
+        click.echo(sentence)
+    releases = " and ".join(checked.releases) or "unknown"
+    click.echo(f"{plural(checked.fit, 'host')} can load the plugin, built for Slurm {releases}.")
+    if checked.wrong:
+        click.echo("Do not restart slurmctld yet.")
+        raise SystemExit(1)
 
 
 @command.command()
