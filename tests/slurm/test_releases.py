@@ -36,7 +36,7 @@ def compiled(
 def test_the_plugin_compiles_without_a_warning(headers: Path) -> None:
     """With the headers of each release."""
     done = compiled(headers, *sorted(plugin_build.SOURCES.glob("*.c")))
-    assert (done.returncode, done.stderr) == (0, "")
+    assert not done.returncode and not done.stderr, done.stderr
 
 
 def test_entry_points_are_those_that_slurm_looks_up(headers: Path, tmp_path: Path) -> None:
@@ -63,10 +63,10 @@ def test_entry_points_are_those_that_slurm_looks_up(headers: Path, tmp_path: Pat
         + "}\n"
     )
     done = compiled(headers, source)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert not done.returncode and not done.stderr, done.stderr
     data = set(symbols) - set(functions)
     ours = (plugin_build.SOURCES / "topology_topolane.c").read_text()
-    assert not {name for name in data if not re.search(rf"\b{name}\b(\[\])?( =|;)", ours)}
+    assert not {name for name in data if not re.search(rf"\b{name}\b(\[.*?\])?( =|;| __attribute__)", ours)}
 
 
 def test_a_release_without_a_table_is_refused(headers: Path, tmp_path: Path) -> None:

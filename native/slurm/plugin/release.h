@@ -30,6 +30,7 @@
  *   STOCK_ONLY_ENTRIES   entry points that are only passed on to the stock plugin: type, name, parameters, arguments
  *   ONE_NODE_ENTRIES     the one that says whether jobs of one node may skip topology_p_eval_nodes, if there is one
  *   BUILD_PARAMETERS, BUILD_ARGUMENTS   of topology_p_build_config
+ *   BUILD_CONTEXT                       its topology; NULL before there were several
  *   FINI_TYPE, FINI_RESULT              of fini
  *   FORGET_JOBINFO(job)  removes what an earlier evaluation stored in the job, as Slurm does before each evaluation */
 #define IS_RELEASE(major, minor) (SLURM_VERSION_NUMBER >> 8 == ((major) << 8 | (minor)))

@@ -6,19 +6,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "report.h"
 
 Stock stock;
+Stock_Evaluation *stock_evaluation;
 uint64_t stock_time;
 static void *library;
 
 static bool opened(const char *directory, const char *name)
 {
     char path[PATH_MAX];
+    struct stat file, own = {0};
+    Dl_info where;
+    if (dladdr((void *)opened, &where) && where.dli_fname)
+        stat(where.dli_fname, &own);
     snprintf(path, sizeof path, "%s/topology_%s.so", directory, name);
-    if (access(path, R_OK))
+    if (stat(path, &file) || (file.st_ino == own.st_ino && file.st_dev == own.st_dev))
         return false;
     /* Lazy binding, because the commands lack some symbols, such as locks of slurmctld. They never call these. */
     library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
@@ -70,7 +75,7 @@ int stock_choose(topology_eval_t *asked)
 {
     uint64_t began = steady_time();
     FORGET_JOBINFO(asked->job_ptr);
-    int code = stock.topology_p_eval_nodes(asked);
+    int code = stock_evaluation(asked);
     stock_time += steady_time() - began;
     return code;
 }

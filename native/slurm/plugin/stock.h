@@ -12,9 +12,16 @@ typedef struct {
     bool supports_exclusive_topo;
 } Stock;
 
+typedef int Stock_Evaluation(topology_eval_t *asked);
+
+/* The stock plugin of this library's name, or of topolane.conf. */
 extern Stock stock;
 
-/* Loads topology_NAME.so from Slurm's plugin directories. If there is none, logs a line and returns false. */
+/* The stock evaluation for the present call: that of the topology of the job's partition. */
+extern Stock_Evaluation *stock_evaluation;
+
+/* Loads topology_NAME.so from Slurm's plugin directories, except this library itself. If there is none, logs a line and
+ * returns false. */
 bool stock_load(const char *name);
 
 void stock_close(void);

@@ -5,25 +5,40 @@
  *
  * slurmd, the commands and slurmrestd load this plugin too; there it only forwards calls. */
 #define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "core.h"
 #include "driver.h"
-#include "place.h"
-#include "publish.h"
 #include "release.h"
 #include "stock.h"
 #include "whole_file.h"
 
 const char plugin_name[] = "Topolane topology plugin";
-const char plugin_type[] = "topology/topolane";
+/* Slurm's headers declare this constant; its value depends on the file's name. */
+static char own_type[64] = "topology/topolane";
+extern const char plugin_type[sizeof own_type] __attribute__((alias("own_type")));
 const uint32_t plugin_version = SLURM_VERSION_NUMBER;
 /* These are the stock plugin's: clients unpack its answers, and it serves Exclusive=TOPO or not. */
 uint32_t plugin_id = TOPOLOGY_PLUGIN_TREE;
 bool supports_exclusive_topo;
 
-/* Loads the stock plugin that topolane.conf names; tree if the file cannot be read. */
+static const Core *core;
+static unsigned users; /* Slurm loads a plugin again for each topology of its type. */
+
+/* Slurm looks at the type before it calls init. */
+__attribute__((constructor)) static void take_name(void)
+{
+    snprintf(own_type, sizeof own_type, "topology/%s", core_own_name());
+}
+
+/* Loads the stock plugin of the name under which Slurm knows this library. For topology/topolane it is the one that
+ * topolane.conf names; tree if the file cannot be read. */
 static bool load_stock(void)
 {
+    if (strcmp(core_own_name(), "topolane"))
+        return stock_load(core_own_name());
     char *path = driver_config_path(), *text = NULL;
     size_t length;
     Config config = {0};
@@ -38,19 +53,26 @@ static bool load_stock(void)
 
 int init(void)
 {
-    if (!load_stock())
+    if (!users && !load_stock())
         return SLURM_ERROR;
+    if (users++)
+        return SLURM_SUCCESS;
     plugin_id = stock.plugin_id;
     supports_exclusive_topo = stock.supports_exclusive_topo;
-    if (running_in_slurmctld() && &job_list && &idle_node_bitmap && &last_job_update && find_job_record)
-        driver_open();
+    core = core_find();
+    if (core)
+        core->open();
     return SLURM_SUCCESS;
 }
 
 FINI_TYPE fini(void)
 {
-    driver_close();
-    stock_close();
+    if (users && !--users) {
+        if (core)
+            core->close();
+        core = NULL;
+        stock_close();
+    }
     return FINI_RESULT;
 }
 
@@ -65,18 +87,18 @@ STOCK_ONLY_ENTRIES(FORWARD)
 #define UNLESS_PLACED(type, name, parameters, arguments)                                                            \
     type name parameters                                                                                            \
     {                                                                                                               \
-        return !driver_has_policies() && stock.name arguments;                                                      \
+        return !(core && core->has_policies()) && stock.name arguments;                                     \
     }
 ONE_NODE_ENTRIES(UNLESS_PLACED)
 
 int topology_p_build_config BUILD_PARAMETERS
 {
-    driver_took_control();
-    publish_called(); /* Publish right after taking control whether the plugin is active. */
+    if (core)
+        core->took_control(BUILD_CONTEXT);
     return stock.topology_p_build_config BUILD_ARGUMENTS;
 }
 
 int topology_p_eval_nodes(topology_eval_t *asked)
 {
-    return place(asked);
+    return core ? core->place(asked, stock.topology_p_eval_nodes) : stock.topology_p_eval_nodes(asked);
 }

@@ -19,6 +19,7 @@
 
 #define BUILD_PARAMETERS (void)
 #define BUILD_ARGUMENTS ()
+#define BUILD_CONTEXT NULL
 
 #define ONE_NODE_ENTRIES(ENTRY)
 

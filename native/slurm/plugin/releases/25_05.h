@@ -25,6 +25,7 @@
 
 #define BUILD_PARAMETERS (topology_ctx_t * context)
 #define BUILD_ARGUMENTS (context)
+#define BUILD_CONTEXT context
 
 #define ONE_NODE_ENTRIES(ENTRY)
 

@@ -34,6 +34,7 @@
 
 #define BUILD_PARAMETERS (topology_ctx_t * context)
 #define BUILD_ARGUMENTS (context)
+#define BUILD_CONTEXT context
 
 #define ONE_NODE_ENTRIES(ENTRY) ENTRY(bool, topology_p_allow_one_node, (void *context), (context))
 
