@@ -19,6 +19,7 @@ __all__ = ["cluster", "mended", "pytest_runtest_makereport", "slurm"]
 
 HERE = Path(__file__).parent
 
+
 @pytest.fixture(scope="session")
 def inside() -> Iterator[Inside]:
     """The Slurm of RELEASE, unpacked from packages of a distribution. Skips where it cannot be had."""

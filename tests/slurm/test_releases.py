@@ -24,9 +24,7 @@ def headers(request: pytest.FixtureRequest) -> Path:
         pytest.skip(f"the headers of Slurm {request.param} cannot be had: {missing}")
 
 
-def compiled(
-    headers: Path, *sources: Path, first: tuple[Path, ...] = ()
-) -> subprocess.CompletedProcess[str]:
+def compiled(headers: Path, *sources: Path, first: tuple[Path, ...] = ()) -> subprocess.CompletedProcess[str]:
     """Compiles sources of the plugin. `first`: folders whose headers come before those of Slurm."""
     folders = [word for path in (*first, headers, headers / "slurm") for word in ("-isystem", path)]
     words = ["cc", *STRICT, "-I", plugin_build.SOURCES, *folders, *sources]

@@ -86,14 +86,24 @@ const YAML: &str = "---
   flat: true
 ";
 
-/// The default topology is read unless another is named, and a note says so. A flat topology has the nodes of the
-/// others.
+/// All topologies are read as one machine, unless one is named: blocks become domains of the tree's nodes. A note says
+/// which. A flat topology has the nodes of the others.
 #[test]
-fn one_topology_of_several_is_read() {
+fn several_topologies_are_one_machine() {
     let (fabric, notes) = get(Format::SlurmYaml, YAML, None).unwrap();
-    assert_eq!((fabric.nodes(), fabric.groups(1), fabric.domains()), (5, 2, 0));
+    assert_eq!((fabric.nodes(), fabric.groups(1), fabric.domains()), (5, 2, 2));
+    assert_eq!(fabric.block_sizes(), [2, 4]);
+    assert!(notes[0].contains("topologies wires and racks are read as one machine"), "{notes:?}");
+    assert!(notes[1].contains("topology \"none\" is not read: it is flat"), "{notes:?}");
+    let others = YAML.replace("n[1-2]\n      - block: b2\n        nodes: n[3-4]", "m[1-2]");
+    let (fabric, notes) = get(Format::SlurmYaml, &others, None).unwrap();
+    assert_eq!((fabric.nodes(), fabric.sites(), fabric.domains()), (7, 2, 1), "{notes:?}");
+    let both = YAML.replace("n[1-2]\n      - block: b2", "n[2-3],m1\n      - block: b2");
+    let (fabric, notes) = get(Format::SlurmYaml, &both, None).unwrap();
+    assert_eq!((fabric.nodes(), fabric.domains()), (5, 0));
     assert!(
-        notes[0].contains("topology \"wires\" is read, of 3 (racks, wires, none)"),
+        notes[1]
+            .contains("topology \"racks\" is not read: node \"n2\" is in topology \"wires\" too"),
         "{notes:?}"
     );
     let (fabric, notes) = get(Format::SlurmYaml, YAML, Some("racks")).unwrap();

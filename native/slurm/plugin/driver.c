@@ -190,8 +190,8 @@ static bool open_machine(void)
     info("topolane: %s: %u nodes", given, driver.machine_nodes);
     tell("machine %s %u\nmachine-sum %016" PRIx64 "\n", given, driver.machine_nodes, driver.owners.machine);
     size_t length = strlen(given);
-    if (!second && length > 5 && !strcmp(given + length - 5, ".conf"))
-        assume("topology.conf has no number of cables: one between each pair of switches is assumed");
+    if (!second && length > 5 && (!strcmp(given + length - 5, ".conf") || !strcmp(given + length - 5, ".yaml")))
+        assume("Slurm's own file has no number of cables: one between each pair of switches is assumed");
     return true;
 }
 

@@ -128,7 +128,9 @@ def install(
     show_default=True,
     help="How to reach a host. srun reaches nodes that run jobs; other hosts are reached by ssh.",
 )
-@click.option("--host", "others", multiple=True, help="Another host that has Slurm's commands, such as a login host.")
+@click.option(
+    "--host", "others", multiple=True, help="Another host that has Slurm's commands, such as a login host."
+)
 @click.option("--print", "is_printed", is_flag=True, help="Print the command for each host, and run none.")
 def check(way: str, others: tuple[str, ...], is_printed: bool) -> None:
     """Check on every host, before a restart, that Slurm there can load the plugin. Exit code 1 if one cannot."""

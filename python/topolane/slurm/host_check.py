@@ -41,71 +41,108 @@ def installed_release(role):
     return None
 
 
-def looked_up(library):
-    """The symbols that this Slurm looks up in a topology plugin."""
-    with open(library, "rb") as file:
-        text = file.read()
+def looked_up(text):
+    """The symbols that a Slurm looks up in a topology plugin, from the bytes of its library."""
     names = set(re.findall(rb"\x00(topology_p_\w+)(?=\x00)", text))
-    names.update(name for name in (b"plugin_id", b"supports_exclusive_topo") if b"\x00" + name + b"\x00" in text)
+    names.update(
+        name for name in (b"plugin_id", b"supports_exclusive_topo") if b"\x00" + name + b"\x00" in text
+    )
     return sorted(name.decode() for name in names)
 
 
-def load(role, folders, slurm_conf):
-    """Loads the plugin as Slurm does. Runs in a process of its own, which a wrong library may end."""
-    plugin, library = found(PLUGIN, folders), found(LIBRARY, folders)
-    if library is None:
-        say("wrong", "there is no %s in PluginDir=%s: is Slurm installed there?" % (LIBRARY, ":".join(folders)))
-        return
-    ctypes.CDLL(library, os.RTLD_LAZY | os.RTLD_GLOBAL)
+def file_names(text, slurm_conf):
+    """The file names of the plugins that Slurm will load. If there is a topology.yaml, and Slurm knows that file, they
+    are those of the types in it.
+    """
+    try:
+        with open(os.path.join(os.path.dirname(slurm_conf), "topology.yaml")) as file:
+            types = set(re.findall(r"^[ -]*(tree|block|flat|ring|torus3d) *:", file.read(), re.MULTILINE))
+    except (OSError, UnicodeDecodeError):
+        types = set()
+    if not types or b"topology.yaml" not in text:
+        return [PLUGIN]
+    return [f"topology_{each}.so" for each in sorted(types)]
+
+
+def check_plugin(plugin, role, needed):
+    """Loads a plugin and compares it with Slurm. Returns it if it is ours and all is well."""
     try:
         loaded = ctypes.CDLL(plugin, os.RTLD_LAZY)
     except OSError as error:
-        say("wrong", "%s cannot be loaded: %s" % (plugin, error))
-        return
+        say("wrong", f"{plugin} cannot be loaded: {error}")
+        return None
+    if os.path.basename(plugin) != PLUGIN and not hasattr(loaded, "topolane_core"):
+        if role == "controller":
+            say(
+                "wrong",
+                f"because of topology.yaml, Slurm loads its own {plugin}: put the copies in front of PluginDir",
+            )
+        return None
     try:
         number = ctypes.c_uint32.in_dll(loaded, "plugin_version").value
     except ValueError:
-        say("wrong", "%s is no plugin of Slurm" % plugin)
-        return
-    built = "%d.%02d.%d" % (number >> 16, number >> 8 & 255, number & 255)
+        say("wrong", f"{plugin} is no plugin of Slurm")
+        return None
+    built = f"{number >> 16}.{number >> 8 & 255:02}.{number & 255}"
     say("built", built)
     installed = installed_release(role)
     say("release", installed or "unknown")
+    missing = [name for name in needed if not hasattr(loaded, name)]
     if installed is None:
         say("wrong", "no program of Slurm is there that says its release")
     elif installed != built:
-        say("wrong", "%s was built for Slurm %s, and Slurm here is %s" % (plugin, built, installed))
-    missing = [name for name in looked_up(library) if not hasattr(loaded, name)]
+        say("wrong", f"{plugin} was built for Slurm {built}, and Slurm here is {installed}")
     if missing:
-        say("wrong", "%s lacks %s, which Slurm looks up" % (plugin, ", ".join(missing)))
-    if role == "controller" and not missing and installed == built:
-        os.environ["SLURM_CONF"] = slurm_conf
-        loaded.topolane_plugin_check.restype = ctypes.c_char_p
-        facts = loaded.topolane_plugin_check().decode("utf-8", "replace")
-        print(facts, end="", flush=True)
-        stock = "topology_%s.so" % re.search(r"^stock (.*)$", facts, re.MULTILINE).group(1)
-        if found(stock, folders) is None:
-            say("wrong", "there is no %s in PluginDir=%s, which topolane.conf names" % (stock, ":".join(folders)))
+        say("wrong", f"{plugin} lacks {', '.join(missing)}, which Slurm looks up")
+    return None if missing or installed != built else loaded
+
+
+def open_all(loaded, folders, slurm_conf):
+    """Lets the plugin open configuration, engine and machine, as it does in slurmctld, and prints what it says."""
+    os.environ["SLURM_CONF"] = slurm_conf
+    loaded.topolane_plugin_check.restype = ctypes.c_char_p
+    facts = loaded.topolane_plugin_check().decode("utf-8", "replace")
+    print(facts, end="", flush=True)
+    stock = re.search(r"^stock (.*)$", facts, re.MULTILINE)
+    name = f"topology_{stock.group(1)}.so" if stock else ""
+    if name and found(name, folders) is None:
+        say("wrong", f"there is no {name} in PluginDir={':'.join(folders)}, which topolane.conf names")
+
+
+def load(role, folders, slurm_conf):
+    """Loads the plugins as Slurm does. Runs in a process of its own, which a wrong library may end."""
+    library = found(LIBRARY, folders)
+    if library is None:
+        say("wrong", f"there is no {LIBRARY} in PluginDir={':'.join(folders)}: is Slurm installed there?")
+        return
+    with open(library, "rb") as file:
+        text = file.read()
+    ctypes.CDLL(library, os.RTLD_LAZY | os.RTLD_GLOBAL)
+    ours = None
+    for name in file_names(text, slurm_conf):
+        plugin = found(name, folders)
+        if plugin is None:
+            say("wrong", f"there is no {name} in PluginDir={':'.join(folders)}: copy it there")
+        else:
+            ours = check_plugin(plugin, role, looked_up(text)) or ours
+    if role == "controller" and ours is not None:
+        open_all(ours, folders, slurm_conf)
 
 
 def main(role, plugin_dir, slurm_conf):
     os.environ["PATH"] = os.environ.get("PATH", os.defpath) + ":/usr/local/sbin:/usr/sbin:/sbin"
-    folders = plugin_dir.split(":")
-    if found(PLUGIN, folders) is None:
-        say("wrong", "there is no %s in PluginDir=%s: copy it there" % (PLUGIN, plugin_dir))
-        return
     child = os.fork()
     if not child:
         code = 1
         try:
-            load(role, folders, slurm_conf)
+            load(role, plugin_dir.split(":"), slurm_conf)
             code = 0
         finally:
             os._exit(code)
     status = os.waitpid(child, 0)[1]
     if status:
-        how = "signal %d" % os.WTERMSIG(status) if os.WIFSIGNALED(status) else "an error"
-        say("wrong", "loading %s ends the process by %s" % (found(PLUGIN, folders), how))
+        how = f"signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "an error"
+        say("wrong", f"loading the plugin ends the process by {how}")
     say("checked", "yes")
 
 

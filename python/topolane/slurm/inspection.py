@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from topolane.cluster.allocation import Allocation
 from topolane.cluster.clients.scontrol import configuration
 from topolane.cluster.decided import STOCK, Decided
 from topolane.cluster.view import SHARED, UNKNOWN
-from topolane.slurm import conf_file, links_out, plugin_machine, plugin_state
+from topolane.slurm import conf_file, links_out, plugin_machine, plugin_state, shadows
 from topolane.slurm.client import SlurmError, connect
 from topolane.slurm.links_out import LinksOut
 from topolane.slurm.plugin_conf import PluginConf
@@ -23,6 +23,15 @@ from topolane.slurm.plugin_state import PluginState
 from topolane.slurm.records import SlurmJob, Snapshot
 
 TYPE = "topology/topolane"
+
+
+def is_plugged(configuration: Mapping[str, str]) -> bool:
+    """Whether slurmctld loads the plugin, by its own name or under those of Slurm's plugins."""
+    if shadows.topology_yaml(configuration):
+        return shadows.are_loaded(configuration)
+    return configuration.get("TopologyPlugin") == TYPE
+
+
 STALE = 60.0
 """Seconds. The plugin writes its state every 10 seconds at least."""
 

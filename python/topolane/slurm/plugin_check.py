@@ -19,9 +19,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from topolane import texts
-from topolane._engine import InputError
 from topolane.cluster.clients.scontrol import configuration, scontrol
-from topolane.slurm import controllers
+from topolane.slurm import conf_file, controllers
 
 SCRIPT = Path(__file__).parent / "host_check.py"
 WAYS = {
@@ -81,7 +80,9 @@ def hosts(others: Sequence[str], way: str) -> tuple[list[Host], list[str]]:
     cannot be asked. Raises InputError if slurmctld does not answer.
     """
     here = _short(socket.gethostname())
-    found = {name: Host(name, "controller", _short(name) == here) for name in controllers.hosts(configuration())}
+    found = {
+        name: Host(name, "controller", _short(name) == here) for name in controllers.hosts(configuration())
+    }
     away = []
     for line in scontrol("-o", "show", "nodes").splitlines():
         said = dict(re.findall(r"(\w+)=(\S*)", line))
@@ -105,8 +106,7 @@ def command(host: Host, plugin_dir: str, slurm_conf: str) -> str:
 
 def check(others: Sequence[str], way: str) -> Checked:
     """Checks all hosts. Raises InputError if slurmctld does not answer."""
-    said = configuration()
-    plugin_dir, slurm_conf = said.get("PluginDir", ""), said.get("SLURM_CONF", "/etc/slurm/slurm.conf")
+    plugin_dir, slurm_conf = _places()
     asked, away = hosts(others, way)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         answers = list(pool.map(lambda host: _ask(host, way, plugin_dir, slurm_conf), asked))
@@ -114,10 +114,17 @@ def check(others: Sequence[str], way: str) -> Checked:
     return _judged(answers, nodes, away)
 
 
+def _places() -> tuple[str, str]:
+    """PluginDir as slurm.conf has it, which slurmctld will read at its restart, and the path of slurm.conf."""
+    said = configuration()
+    slurm_conf = said.get("SLURM_CONF", "/etc/slurm/slurm.conf")
+    written = conf_file.value(Path(slurm_conf), "PluginDir") if Path(slurm_conf).is_file() else None
+    return written or said.get("PluginDir", ""), slurm_conf
+
+
 def commands(others: Sequence[str], way: str) -> list[str]:
     """The commands that `check` would run, for an administrator to run."""
-    said = configuration()
-    plugin_dir, slurm_conf = said.get("PluginDir", ""), said.get("SLURM_CONF", "/etc/slurm/slurm.conf")
+    plugin_dir, slurm_conf = _places()
     return [shlex.join(_words(host, way, plugin_dir, slurm_conf)) for host in hosts(others, way)[0]]
 
 

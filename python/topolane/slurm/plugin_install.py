@@ -11,7 +11,7 @@ from pathlib import Path
 from topolane import files
 from topolane._engine import InputError
 from topolane.cluster.clients.scontrol import configuration, scontrol
-from topolane.slurm import conf_file
+from topolane.slurm import conf_file, shadows
 from topolane.slurm.controllers import hosts
 from topolane.slurm.plugin_build import ENGINE, PLUGIN, RELEASE, SPANK
 from topolane.slurm.plugin_machine import read_machine
@@ -33,9 +33,15 @@ class SlurmFacts:
     release: str
     slurm_conf: Path
     plugins: Path
-    """The first directory of PluginDir."""
+    """The first directory of PluginDir that is not of our copies."""
     topology: str
     """The value of TopologyPlugin."""
+    plugin_dir: str
+    """The value of PluginDir."""
+    yaml: Path | None
+    """The topology.yaml that Slurm reads, if there is one."""
+    stock: list[str]
+    """The file names of Slurm's own topology plugins."""
     partitions: dict[str, str]
     """The host list of each partition."""
     controllers: list[str] = dataclasses.field(default_factory=list)
@@ -44,6 +50,11 @@ class SlurmFacts:
     @property
     def configuration(self) -> Path:
         return self.slurm_conf.parent / CONFIGURATION
+
+    @property
+    def topology_file(self) -> Path:
+        """Slurm's own description of its network."""
+        return self.yaml or self.slurm_conf.parent / "topology.conf"
 
 
 def running() -> SlurmFacts:
@@ -54,8 +65,13 @@ def running() -> SlurmFacts:
     return SlurmFacts(
         release=said.get("SLURM_VERSION", ""),
         slurm_conf=Path(said.get("SLURM_CONF", "/etc/slurm/slurm.conf")),
-        plugins=Path(said.get("PluginDir", "").split(":")[0]),
+        plugins=next(
+            (each for each in shadows.plugin_folders(said) if not shadows.is_of_copies(each)), Path()
+        ),
         topology=said.get("TopologyPlugin", ""),
+        plugin_dir=said.get("PluginDir", ""),
+        yaml=shadows.topology_yaml(said),
+        stock=shadows.stock_names(shadows.plugin_folders(said)),
         partitions=dict(named),
         controllers=hosts(said),
     )
@@ -99,7 +115,7 @@ def check_machine(paths: Sequence[Path], slurm: SlurmFacts, policies: Sequence[s
         )
     if (
         len(paths) == 1
-        and paths[0].suffix == ".conf"
+        and paths[0].suffix in (".conf", ".yaml")
         and any(word.partition("=")[2] in OWNING for word in policies)
     ):
         messages.append(
@@ -139,7 +155,7 @@ def install(
         raise InputError(f"--from {built}: it was built for Slurm {fits}, and slurmctld is {slurm.release}")
     lines = rules(policies, slurm.partitions)
     check_words(jobs_may)
-    messages = check_machine(machines or [slurm.slurm_conf.parent / "topology.conf"], slurm, policies)
+    messages = check_machine(machines or [slurm.topology_file], slurm, policies)
     text = [
         "# Which jobs get which policy: docs/reference/slurm-plugin.md. slurmctld reads it when it starts and at scontrol reconfigure.",
         f"Engine={engine_directory / ENGINE}",
@@ -149,20 +165,21 @@ def install(
         text.append(f"WithoutEngine={without_engine}")
     if machines:
         text.append(f"Machine={','.join(str(path.absolute()) for path in machines)}")
+    elif slurm.yaml:
+        text.append(f"Machine={slurm.yaml.name}")
     if jobs_may:
         text.append(f"JobsMay={jobs_may}")
     try:
         engine_directory.mkdir(parents=True, exist_ok=True)
         _place(built / ENGINE, engine_directory / ENGINE)
-        _place(built / PLUGIN, slurm.plugins / PLUGIN)
-        _place(built / SPANK, slurm.plugins / SPANK)
+        plugins = _place_plugin(built, slurm, engine_directory)
     except OSError as error:
         raise InputError(f"{error.filename}: {error.strerror}") from error
     messages += _write_configuration(slurm.configuration, "\n".join([*text, *lines]) + "\n")
-    placed = (slurm.plugins / PLUGIN, slurm.plugins / SPANK, engine_directory / ENGINE)
+    placed = (*plugins, engine_directory / ENGINE)
     messages.insert(0, f"{', '.join(map(str, placed))} and {slurm.configuration} are in place.")
     messages += _for_backups(slurm)
-    messages.append(_left_to_do(slurm))
+    messages.append(_left_to_do_with_yaml(slurm, engine_directory) if slurm.yaml else _left_to_do(slurm))
     if jobs_may:
         messages.append(
             f"For --topolane, copy {SPANK} into PluginDir of all hosts where jobs are submitted, and add to "
@@ -203,6 +220,23 @@ def check_words(jobs_may: str) -> None:
             raise InputError(f"--jobs-may {jobs_may}: {word!r} is none of {known}")
 
 
+def copies(engine_directory: Path) -> Path:
+    """The directory of copies that have the names of Slurm's plugins."""
+    return engine_directory / "slurm"
+
+
+def _place_plugin(built: Path, slurm: SlurmFacts, engine_directory: Path) -> list[Path]:
+    """Copies the plugins to where Slurm will load them. Returns the files. Raises OSError."""
+    spank, plugins = slurm.plugins / SPANK, [slurm.plugins / PLUGIN]
+    if slurm.yaml:
+        copies(engine_directory).mkdir(parents=True, exist_ok=True)
+        plugins = [copies(engine_directory) / name for name in (PLUGIN, *slurm.stock)]
+    _place(built / SPANK, spank)
+    for path in plugins:
+        _place(built / PLUGIN, path)
+    return [*plugins, spank]
+
+
 def _place(source: Path, target: Path) -> None:
     """Copies a library over an existing one by rename, because a loaded library must not be overwritten."""
     draft = target.with_name(f".{target.name}.new")
@@ -235,6 +269,18 @@ def _left_to_do(slurm: SlurmFacts) -> str:
     )
 
 
+def _left_to_do_with_yaml(slurm: SlurmFacts, engine_directory: Path) -> str:
+    folder = str(copies(engine_directory))
+    if slurm.plugin_dir.split(":")[0] == folder:
+        return "slurmctld loads the plugin already: restart it, so that it reads the new files."
+    return (
+        f"There is a {slurm.yaml}, so Slurm loads only topology plugins of its own names: the copies in {folder} have "
+        f"these names. Left to do: in {slurm.slurm_conf} write\n    PluginDir={folder}:{slurm.plugin_dir}\n"
+        "on all hosts, and restart slurmctld. On hosts other than those of slurmctld the directory may be empty, but "
+        "must exist."
+    )
+
+
 def uninstall(engine_directory: Path) -> list[str]:
     """Removes what `install` installed. Raises InputError, with nothing changed, while slurm.conf names the
     plugin.
@@ -251,10 +297,19 @@ def uninstall(engine_directory: Path) -> list[str]:
             f"{slurm.slurm_conf} has TopologyPlugin={TYPE}: set it to what it was, such as topology/tree, restart "
             "slurmctld and the slurmds, and call this again"
         )
+    folder = copies(engine_directory)
+    in_front = conf_file.value(slurm.slurm_conf, "PluginDir") if slurm.slurm_conf.is_file() else None
+    for where, value in ((str(slurm.slurm_conf), in_front), ("slurmctld", slurm.plugin_dir)):
+        if folder.is_dir() and value is not None and str(folder) in value.split(":"):
+            raise InputError(
+                f"PluginDir of {where} names {folder}: remove it from slurm.conf, restart slurmctld and the slurmds, "
+                "and call this again"
+            )
     messages = []
     for path in (
         slurm.plugins / PLUGIN,
         slurm.plugins / SPANK,
+        *sorted(folder.glob("topology_*.so")),
         engine_directory / ENGINE,
         slurm.configuration,
     ):

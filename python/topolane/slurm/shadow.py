@@ -17,7 +17,7 @@ from topolane.slurm import looks, plugin_machine, plugin_state
 from topolane.slurm.candidates import HostLists, could_use
 from topolane.slurm.client import Slurm, SlurmError
 from topolane.slurm.fabric import slurm_tree, with_resources_of
-from topolane.slurm.inspection import TYPE, number_of
+from topolane.slurm.inspection import is_plugged, number_of
 from topolane.slurm.records import SlurmJob, SlurmNode, Snapshot
 
 LONGEST_GAP = 120.0
@@ -197,7 +197,7 @@ def _plugin_files() -> tuple[Path | None, Path | None]:
         conf = configuration()
     except InputError:
         return None, None
-    if conf.get("TopologyPlugin") != TYPE:
+    if not is_plugged(conf):
         return None, None
     return Path(conf["StateSaveLocation"]), Path(conf.get("SLURM_CONF", "/etc/slurm/slurm.conf")).parent
 

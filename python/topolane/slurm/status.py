@@ -9,8 +9,8 @@ from topolane._engine import Machine
 from topolane.cluster.links import touched
 from topolane.cluster.status import Status
 from topolane.cluster.view import Running, View
-from topolane.slurm import controllers, links_out
-from topolane.slurm.inspection import OURS, STALE, TYPE, SlurmInspection
+from topolane.slurm import controllers, links_out, shadows
+from topolane.slurm.inspection import OURS, STALE, TYPE, SlurmInspection, is_plugged
 from topolane.slurm.plugin_state import ENDS, Counters, Recent
 from topolane.slurm.view import view
 from topolane.units import clock, duration, plural
@@ -165,11 +165,12 @@ def _without_engine(recent: Recent) -> str:
 
 def _active(look: SlurmInspection, counters: Counters | None) -> tuple[bool | None, str | None]:
     """Whether the plugin is active, and if not, or if that is not known, why."""
-    if look.topology not in (None, TYPE):
-        return (
-            False,
-            f"Slurm's TopologyPlugin is {look.topology}, not {TYPE}: stock Slurm decides everything.",
-        )
+    if look.topology is not None and not is_plugged(look.configuration):
+        yaml = shadows.topology_yaml(look.configuration)
+        why = f"Slurm's TopologyPlugin is {look.topology}, not {TYPE}"
+        if yaml:
+            why = f"There is a {yaml}, and PluginDir does not begin with the directory of copies that `install` made"
+        return False, f"{why}: stock Slurm decides everything."
     if look.snapshot is None:
         return None, "slurmctld does not answer, so it is not known whether the plugin is active."
     if counters is None:

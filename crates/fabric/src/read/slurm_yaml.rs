@@ -9,7 +9,7 @@ use super::slurm_topology::no_hostlist;
 use super::slurm_tree::of_switches;
 use super::yaml::{Value, documents};
 use super::{MachineOptions, Read, UNNAMED};
-use crate::description::Description;
+use crate::description::{Children, Description, Group};
 use crate::error::{InputError, shown};
 use crate::hostlist::expand;
 use crate::node_kind::NodeKind;
@@ -26,8 +26,12 @@ struct Topology<'a> {
 /// The keys that give the type of a topology.
 const TYPES: [&str; 5] = ["tree", "block", "flat", "ring", "torus3d"];
 
-/// Reads one topology of a `topology.yaml`: the one that `options` name, otherwise the one with `cluster_default:
-/// true`, otherwise the first.
+/// Reads a `topology.yaml`: the topology that `options` name, otherwise all of them as one machine.
+///
+/// Topologies of the same machine describe it from several sides. The trees come first, that with `cluster_default: true`
+/// before the others, and the blocks after them. A topology of other nodes adds its sites. Blocks of nodes that are known
+/// already become their domains. Any other topology is skipped with a note, and so are ring and torus: they add nothing
+/// to a tree, or contradict it.
 ///
 /// A topology is a `tree` of switches, a list of `block`s, or `flat`. Each block is a domain. A block topology does not
 /// describe switches, so its blocks become leaves under one root. A flat topology names no nodes: it has all nodes of
@@ -58,25 +62,101 @@ pub fn slurm_yaml(text: &str, options: &MachineOptions) -> Result<Read, InputErr
         return Err(second.refuse(format!("{what} has cluster_default: true already")));
     }
     let chosen = choose(&topologies, options)?;
-    let mut read = match chosen.kind {
-        "tree" => tree(chosen, options),
-        "block" => block(chosen),
-        "flat" => flat(chosen, &topologies),
-        kind => Err(chosen.refuse(format!("is a {kind}; only tree, block and flat are read"))),
-    }?;
-    if topologies.len() > 1 && options.topology.is_none() {
-        let names: Vec<&str> = topologies.iter().map(|topology| topology.name).collect();
-        read.notes.insert(
-            0,
-            format!(
-                "topology {} is read, of {} ({}): --topology chooses",
-                shown(chosen.name),
-                topologies.len(),
-                names.join(", ")
-            ),
-        );
+    if options.topology.is_some() || topologies.len() == 1 {
+        return one(chosen, &topologies, options);
     }
-    Ok(read)
+    let mut order: Vec<&Topology> =
+        topologies.iter().filter(|topology| ["tree", "block"].contains(&topology.kind)).collect();
+    order.sort_by_key(|topology| (topology.kind == "block", !topology.is_default));
+    if order.is_empty() {
+        return one(chosen, &topologies, options);
+    }
+    together(&order, &topologies, options)
+}
+
+fn one(
+    topology: &Topology,
+    all: &[Topology],
+    options: &MachineOptions,
+) -> Result<Read, InputError> {
+    match topology.kind {
+        "tree" => tree(topology, options),
+        "block" => block(topology),
+        "flat" => flat(topology, all),
+        kind => Err(topology.refuse(format!("is a {kind}; only tree, block and flat are read"))),
+    }
+}
+
+/// Returns the machine that these topologies of a file describe together.
+fn together(
+    order: &[&Topology],
+    all: &[Topology],
+    options: &MachineOptions,
+) -> Result<Read, InputError> {
+    let mut whole = Read::with_notes(Description::default(), Vec::new());
+    let mut owner: HashMap<String, &str> = HashMap::new();
+    let (mut used, mut skipped) = (Vec::new(), Vec::new());
+    for topology in order {
+        let mut read = one(topology, all, options)?;
+        let nodes = node_names(&read.description);
+        let known = nodes.iter().find_map(|node| owner.get_key_value(node));
+        let is_inside = nodes.iter().all(|node| owner.contains_key(node));
+        let description = &mut whole.description;
+        if let Some((node, &first)) = known {
+            if topology.kind != "block" || !is_inside || !description.domains.is_empty() {
+                skipped.push(format!(
+                    "topology {} is not read: node {} is in topology {} too",
+                    shown(topology.name),
+                    shown(node),
+                    shown(first)
+                ));
+                continue;
+            }
+        } else {
+            let names: HashSet<String> =
+                description.sites.iter().map(|site| site.root.name.clone()).collect();
+            for mut site in read.description.sites {
+                if names.contains(&site.root.name) {
+                    topology.name.clone_into(&mut site.root.name);
+                }
+                description.sites.push(site);
+            }
+            owner.extend(nodes.into_iter().map(|node| (node, topology.name)));
+        }
+        if description.kinds.is_empty() {
+            description.name = read.description.name;
+            description.kinds = read.description.kinds;
+        }
+        description.domains.append(&mut read.description.domains);
+        if description.block_sizes.is_empty() {
+            description.block_sizes = read.description.block_sizes;
+        }
+        whole.notes.append(&mut read.notes);
+        used.push(topology.name);
+    }
+    let others =
+        all.iter().filter(|topology| !order.iter().any(|other| other.name == topology.name));
+    skipped.extend(others.map(|topology| {
+        format!("topology {} is not read: it is {}", shown(topology.name), topology.kind)
+    }));
+    let first = match used[..] {
+        [only] => format!("topology {} is read, of {}", shown(only), all.len()),
+        _ => format!("topologies {} are read as one machine", used.join(" and ")),
+    };
+    whole.notes.splice(0..0, [vec![format!("{first}: --topology chooses one")], skipped].concat());
+    Ok(whole)
+}
+
+fn node_names(description: &Description) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut groups: Vec<&Group> = description.sites.iter().rev().map(|site| &site.root).collect();
+    while let Some(group) = groups.pop() {
+        match &group.children {
+            Children::Nodes(nodes) => names.extend(nodes.iter().map(|node| node.name.clone())),
+            Children::Groups(below) => groups.extend(below.iter().rev()),
+        }
+    }
+    names
 }
 
 impl<'a> Topology<'a> {
