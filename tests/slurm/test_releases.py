@@ -54,7 +54,7 @@ def test_entry_points_are_those_that_slurm_looks_up(headers: Path, tmp_path: Pat
         '#include "stock.h"\n'
         f"{operations[0]}\n"
         "#define COUNTED(type, name, parameters, arguments) +1\n"
-        f'_Static_assert(0 STOCK_ENTRIES(COUNTED) == {len(functions)}, "as many as Slurm has");\n'
+        f'_Static_assert(0 STOCK_ENTRIES(COUNTED) == {len(functions)}, "the number that Slurm has");\n'
         "void check(slurm_topo_ops_t *ops, Stock *with);\n"
         "void check(slurm_topo_ops_t *ops, Stock *with)\n{\n"
         + "".join(f"    with->{symbol} = ops->{field};\n" for symbol, field in functions.items())
