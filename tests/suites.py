@@ -204,6 +204,7 @@ UNITS = (
             "one_view",
             "outages_command",
             "plugin_state",
+            "shadows",
             "slurm_routes",
             "slurm_views",
             "versions",
