@@ -34,9 +34,9 @@ static void took_control(const void *context)
     publish_called(); /* Publish right after taking control whether the plugin is active. */
 }
 
-static int place_with(topology_eval_t *asked, Stock_Evaluation *evaluation)
+static int place_with(topology_eval_t *asked, const Stock *with)
 {
-    stock_evaluation = evaluation;
+    stock_now = with;
     return place(asked);
 }
 

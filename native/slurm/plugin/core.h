@@ -15,7 +15,7 @@ typedef struct {
     /* Slurm builds its topologies one after another: `context` is that of this call, NULL before 25.05. */
     void (*took_control)(const void *context);
     bool (*has_policies)(void);
-    int (*place)(topology_eval_t *asked, Stock_Evaluation *stock);
+    int (*place)(topology_eval_t *asked, const Stock *with);
 } Core;
 
 /* The name under which Slurm loads this library: topolane, or that of a stock plugin, such as tree. */

@@ -12,13 +12,11 @@ typedef struct {
     bool supports_exclusive_topo;
 } Stock;
 
-typedef int Stock_Evaluation(topology_eval_t *asked);
-
 /* The stock plugin of this library's name, or of topolane.conf. */
 extern Stock stock;
 
-/* The stock evaluation for the present call: that of the topology of the job's partition. */
-extern Stock_Evaluation *stock_evaluation;
+/* The stock plugin for the present call: that of the topology of the job's partition. */
+extern const Stock *stock_now;
 
 /* Loads topology_NAME.so from Slurm's plugin directories, except this library itself. If there is none, logs a line and
  * returns false. */

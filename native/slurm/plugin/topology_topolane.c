@@ -100,5 +100,5 @@ int topology_p_build_config BUILD_PARAMETERS
 
 int topology_p_eval_nodes(topology_eval_t *asked)
 {
-    return core ? core->place(asked, stock.topology_p_eval_nodes) : stock.topology_p_eval_nodes(asked);
+    return core ? core->place(asked, &stock) : stock.topology_p_eval_nodes(asked);
 }

@@ -315,7 +315,7 @@ class Observed:
 
 
 _SKIPPED = re.compile(
-    r"(Job(Id|Name)|.*Time|ArrayJobId|HetJobId|HetJobIdSet|LastSchedEval|Scheduler|AllocNode:Sid|NodeList|BatchHost"
+    r"(Job(Id|Name)|SLUID|.*Time|ArrayJobId|HetJobId|HetJobIdSet|LastSchedEval|Scheduler|AllocNode:Sid|NodeList|BatchHost"
     r"|SchedNodeList|SecsPreSuspend|Std(Err|In|Out)|Command|WorkDir|Accrue.*|UserId|GroupId|PreemptEligible.*"
     r"|ResourcesRequested|Nodes|CPU_IDs|Mem|GRES|MailType|BatchStepId|SubmitLine)"
 )

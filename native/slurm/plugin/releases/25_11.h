@@ -34,6 +34,8 @@
 #define BUILD_CONTEXT context
 
 #define ONE_NODE_ENTRIES(ENTRY)
+#define ALLOWS_ONE_NODE(stock, asked) false
+#define EVALUATE_NODE(stock, asked, node) SLURM_ERROR
 
 #define FINI_TYPE void
 #define FINI_RESULT

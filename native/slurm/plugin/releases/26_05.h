@@ -37,6 +37,8 @@
 #define BUILD_CONTEXT context
 
 #define ONE_NODE_ENTRIES(ENTRY) ENTRY(bool, topology_p_allow_one_node, (void *context), (context))
+#define ALLOWS_ONE_NODE(stock, asked) ((stock)->topology_p_allow_one_node((asked)->tctx->plugin_ctx))
+#define EVALUATE_NODE(stock, asked, node) ((stock)->topology_p_eval_node(asked, node))
 
 #define FINI_TYPE void
 #define FINI_RESULT
