@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from live_cluster import RELEASE, Cluster, Inside, running
-from topolane.slurm import plugin_build, plugin_install
+from topolane.slurm import plugin_build, plugin_check, plugin_install
 from waiting import until
 
 if tuple(map(int, RELEASE.split("."))) < (25, 5):
@@ -69,6 +69,14 @@ class Site:
             text=True,
         )
 
+    def host_check(self, plugin_dir: str) -> str:
+        """What a host of slurmctld says of a PluginDir."""
+        tree, conf = self.cluster.environment["SLURM_TREE"], self.cluster.directory / "slurm.conf"
+        words = [*self.cluster.inside.prefix, "chroot", tree, "python3", "-", "controller", plugin_dir, conf]
+        done = subprocess.run(words, input=plugin_check.SCRIPT.read_text(), capture_output=True, text=True)
+        assert "checked yes" in done.stdout, done.stderr
+        return done.stdout
+
     def change(self, old: str, new: str) -> None:
         conf = self.cluster.directory / "slurm.conf"
         assert old in conf.read_text()
@@ -118,6 +126,9 @@ def test_each_topology_is_served_and_back(site: Site) -> None:
         each.name for each in copies.iterdir()
     }
     assert f"PluginDir={copies}:{PLUGINS}" in done.stdout and "Left to do" in done.stdout
+    assert "because of topology.yaml, Slurm loads its own" in site.host_check(PLUGINS)
+    said = site.host_check(f"{copies}:{PLUGINS}")
+    assert "wrong" not in said and "machine topology.yaml 12" in said and "node node12" in said, said
     site.change("PluginDir=", f"PluginDir={copies}:")
     assert "BlockName=rack1" in site.cluster.run("scontrol", "show", "topology", "racks")
     assert "SwitchName=leaf1" in site.cluster.run("scontrol", "show", "topology")

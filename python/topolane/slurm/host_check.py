@@ -17,17 +17,17 @@ LIBRARY = "libslurmfull.so"
 """Slurm's own code. It loads topology plugins, and holds the names of the entry points that it looks up in them."""
 
 
-def say(word, value):
+def say(word: str, value: str) -> None:
     print(word, value, flush=True)
 
 
-def found(name, folders):
+def found(name: str, folders: "list[str]") -> "str | None":
     """The first file of this name, where Slurm would look for it; None if there is none."""
     paths = [os.path.join(folder, name) for folder in folders]
     return next((path for path in paths if os.path.isfile(path)), None)
 
 
-def installed_release(role):
+def installed_release(role: str) -> "str | None":
     """The release of Slurm's programs on this host, such as 24.11.5; None if there are none."""
     programs = ("slurmctld",) if role == "controller" else ("slurmd", "scontrol")
     for program in programs:
@@ -41,7 +41,7 @@ def installed_release(role):
     return None
 
 
-def looked_up(text):
+def looked_up(text: bytes) -> "list[str]":
     """The symbols that a Slurm looks up in a topology plugin, from the bytes of its library."""
     names = set(re.findall(rb"\x00(topology_p_\w+)(?=\x00)", text))
     names.update(
@@ -50,7 +50,7 @@ def looked_up(text):
     return sorted(name.decode() for name in names)
 
 
-def file_names(text, slurm_conf):
+def file_names(text: bytes, slurm_conf: str) -> "list[str]":
     """The file names of the plugins that Slurm will load. If there is a topology.yaml, and Slurm knows that file, they
     are those of the types in it.
     """
@@ -64,7 +64,7 @@ def file_names(text, slurm_conf):
     return [f"topology_{each}.so" for each in sorted(types)]
 
 
-def check_plugin(plugin, role, needed):
+def check_plugin(plugin: str, role: str, needed: "list[str]") -> "ctypes.CDLL | None":
     """Loads a plugin and compares it with Slurm. Returns it if it is ours and all is well."""
     try:
         loaded = ctypes.CDLL(plugin, os.RTLD_LAZY)
@@ -97,7 +97,7 @@ def check_plugin(plugin, role, needed):
     return None if missing or installed != built else loaded
 
 
-def open_all(loaded, folders, slurm_conf):
+def open_all(loaded: ctypes.CDLL, folders: "list[str]", slurm_conf: str) -> None:
     """Lets the plugin open configuration, engine and machine, as it does in slurmctld, and prints what it says."""
     os.environ["SLURM_CONF"] = slurm_conf
     loaded.topolane_plugin_check.restype = ctypes.c_char_p
@@ -109,7 +109,7 @@ def open_all(loaded, folders, slurm_conf):
         say("wrong", f"there is no {name} in PluginDir={':'.join(folders)}, which topolane.conf names")
 
 
-def load(role, folders, slurm_conf):
+def load(role: str, folders: "list[str]", slurm_conf: str) -> None:
     """Loads the plugins as Slurm does. Runs in a process of its own, which a wrong library may end."""
     library = found(LIBRARY, folders)
     if library is None:
@@ -129,7 +129,7 @@ def load(role, folders, slurm_conf):
         open_all(ours, folders, slurm_conf)
 
 
-def main(role, plugin_dir, slurm_conf):
+def main(role: str, plugin_dir: str, slurm_conf: str) -> None:
     os.environ["PATH"] = os.environ.get("PATH", os.defpath) + ":/usr/local/sbin:/usr/sbin:/sbin"
     child = os.fork()
     if not child:
@@ -146,4 +146,5 @@ def main(role, plugin_dir, slurm_conf):
     say("checked", "yes")
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])
