@@ -53,6 +53,7 @@ PARTITIONS = (
 class Site:
     def __init__(self, cluster: Cluster, built: Path, engines: Path) -> None:
         self.cluster, self.built, self.engines = cluster, built, engines
+        self.plugin_dir = f"{engines.parent / 'plugins'}:{PLUGINS}"
 
     def plugin(self, *words: object) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", "from topolane.cli import main; main()", "slurm", "plugin"]
@@ -104,10 +105,13 @@ def site(built: Path, inside: Inside, tmp_path_factory: pytest.TempPathFactory) 
     """A cluster with three topologies, before the plugin is installed."""
     directory, elsewhere = tmp_path_factory.mktemp("yaml"), tmp_path_factory.mktemp("elsewhere")
     (elsewhere / "topology.yaml").write_text(YAML)
+    # The command runs outside of that Slurm's tree, so it has to see these plugins elsewhere.
     plugins = elsewhere / "plugins"
     plugins.mkdir()
+    for stock in Path(inside.environment["SLURM_TREE"] + PLUGINS).glob("topology_*.so"):
+        shutil.copy(stock, plugins)
     options = ["--leaf", 4, "--conf-file", elsewhere / "topology.yaml"]
-    for line in (f"PluginDir={PLUGINS}:{plugins}", *PARTITIONS):
+    for line in (f"PluginDir={plugins}:{PLUGINS}", *PARTITIONS):
         options += ["--conf", line]
     with running(NODES, directory, *options, inside=inside) as up:
         yield Site(up, built, elsewhere / "engine")
@@ -125,23 +129,21 @@ def test_each_topology_is_served_and_back(site: Site) -> None:
     assert {"topology_tree.so", "topology_block.so", "topology_flat.so"} <= {
         each.name for each in copies.iterdir()
     }
-    assert f"PluginDir={copies}:{PLUGINS}" in done.stdout and "Left to do" in done.stdout
-    assert "because of topology.yaml, Slurm loads its own" in site.host_check(PLUGINS)
-    said = site.host_check(f"{copies}:{PLUGINS}")
+    assert f"PluginDir={copies}:{site.plugin_dir}" in done.stdout and "Left to do" in done.stdout
+    assert "because of topology.yaml, Slurm loads its own" in site.host_check(site.plugin_dir)
+    said = site.host_check(f"{copies}:{site.plugin_dir}")
     assert "wrong" not in said and "machine topology.yaml 12" in said and "node node12" in said, said
     site.change("PluginDir=", f"PluginDir={copies}:")
     assert "BlockName=rack1" in site.cluster.run("scontrol", "show", "topology", "racks")
     assert "SwitchName=leaf1" in site.cluster.run("scontrol", "show", "topology")
     wide = site.start("-p", "pbatch", "-N5")
-    narrow = site.start("-p", "pflat", "-N3")
-    assert [
-        len({(int(node.removeprefix("node")) - 1) // 4 for node in nodes}) for nodes in (wide, narrow)
-    ] == [2, 1]
-    waits = site.cluster.submit("-p", "pblock", "-N4")
-    site.cluster.passes(waits)
-    state = site.cluster.run("squeue", "-h", "-o", "%t", "-j", waits).strip()
-    assert state == "PD", "four nodes are free on two leaves, one of which the first job crosses"
+    narrow = site.start("-p", "pflat", "-N1")
+    leaves = [{(int(node.removeprefix("node")) - 1) // 4 for node in nodes} for nodes in (wide, narrow)]
+    assert [len(each) for each in leaves] == [2, 1]
+    waits = site.cluster.submit("-p", "pblock", "-N6")
     until(lambda: site.counters()["refused"] > 0, "the refusal is counted")
+    state = site.cluster.run("squeue", "-h", "-o", "%t", "-j", waits).strip()
+    assert state == "PD", "six nodes are free on two leaves, one of which the first job crosses"
     counted = site.counters()
     assert counted["active"] == 1 and counted["stock_inactive"] == 0
     refused = site.plugin("uninstall")
