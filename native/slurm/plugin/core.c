@@ -68,7 +68,8 @@ const Core *core_find(void)
         return &topolane_core;
     char path[PATH_MAX];
     const char *slash = strrchr(own_path(), '/');
-    snprintf(path, sizeof path, "%.*s/topology_topolane.so", slash ? (int)(slash - own_path()) : 1, slash ? own_path() : ".");
+    int length = slash ? (int)(slash - own_path()) : 1;
+    snprintf(path, sizeof path, "%.*s/topology_topolane.so", length, slash ? own_path() : ".");
     void *library = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE);
     const Core *core = library ? dlsym(library, "topolane_core") : NULL;
     if (core && core->version == SLURM_VERSION_NUMBER)

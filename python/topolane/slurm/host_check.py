@@ -115,9 +115,13 @@ def load(role: str, folders: "list[str]", slurm_conf: str) -> None:
     if library is None:
         say("wrong", f"there is no {LIBRARY} in PluginDir={':'.join(folders)}: is Slurm installed there?")
         return
-    with open(library, "rb") as file:
-        text = file.read()
-    ctypes.CDLL(library, os.RTLD_LAZY | os.RTLD_GLOBAL)
+    try:
+        with open(library, "rb") as file:
+            text = file.read()
+        ctypes.CDLL(library, os.RTLD_LAZY | os.RTLD_GLOBAL)
+    except OSError as error:
+        say("wrong", f"Slurm's own {library} cannot be loaded: {error}")
+        return
     ours = None
     for name in file_names(text, slurm_conf):
         plugin = found(name, folders)

@@ -94,7 +94,8 @@ def salloc(slurm: Observed) -> None:
     command = "echo $SLURM_JOB_NUM_NODES $SLURM_NTASKS $SLURM_TASKS_PER_NODE $SLURM_JOB_CPUS_PER_NODE; exit 7"
     slurm.ask("salloc", "-N2", "-n6", "sh", "-c", command, name="salloc")
     slurm.ask("salloc", "-N2", "srun", "-l", "echo", "here", name="salloc with a step")
-    slurm.ask("salloc", "-N17", "true", name="too many")
+    # From 26.05 on it waits for a larger partition.
+    slurm.ask("salloc", "--immediate=1", "-N17", "true", name="too many")
     slurm.runs("full", "-N16", "--exclusive")
     slurm.ask("salloc", "--immediate=1", "-N1", "true", name="now")
 
