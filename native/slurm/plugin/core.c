@@ -21,8 +21,10 @@ static void open_core(void)
 
 static void close_core(void)
 {
-    if (users && !--users)
+    if (users && !--users) {
         driver_close();
+        first = NULL;
+    }
 }
 
 static void took_control(const void *context)
