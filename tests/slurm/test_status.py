@@ -363,7 +363,9 @@ def test_links_that_jobs_share_are_seen(quiet: Site) -> None:
     assert found["sharing"]["shared"] > 0 and found["sharing"]["isolated_sharing"] == []
     text = "\n".join(quiet.explain(second)["sentences"])
     assert f"On those of leaf1 it may meet job {first}." in text, text
-    by_rest = quiet.status("--slurmrestd", f"unix:{quiet.cluster.facts['SOCKET']}")
+    facts = quiet.cluster.facts
+    token = ("--token-file", facts["TOKEN_FILE"]) if "TOKEN_FILE" in facts else ()
+    by_rest = quiet.status("--slurmrestd", f"unix:{facts['SOCKET']}", *token)
     assert by_rest["running"] == found["running"]
 
 
