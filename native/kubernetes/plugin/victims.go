@@ -20,7 +20,7 @@ type unit struct {
 	group    groupKey
 	pods     []fwk.PodInfo
 	priority int32
-	// isEnding says that all its pods go anyway: they are being deleted, or their group was told to leave.
+	// isEnding says that all its pods go anyway: they are being deleted, or their group leaves.
 	isEnding bool
 	// cost is what it has done: the shares of nodes of its pods, times the seconds since they got them; at least 1, but 0 if it is ending.
 	cost float64
@@ -83,7 +83,7 @@ func (p *plugin) units(nodes []fwk.NodeInfo, waiting []*group, group groupKey, p
 	return found
 }
 
-// isLeaving says whether a group was told to leave. Until the API server has marked its pods, a second search must not name other victims.
+// isLeaving says whether a group is to leave. Until the API server has marked its pods, a second search must not name other victims.
 func (p *plugin) isLeaving(key groupKey) bool {
 	g := p.groups[key]
 	return g != nil && g.isLeaving
