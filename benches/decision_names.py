@@ -54,8 +54,14 @@ POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     "owned-defrag": ("dedicated", MOVED),
     "owned-half-defrag": ("dedicated", HALF | MOVED),
     "isolated-v1": ("isolated", {SPEED_UP: "v1"}),
+    "level-spread": ("level-spread", {}),
+    "isolated-global": ("isolated-global", {}),
 }
 """By key: the engine's name of the policy, and the options of a run."""
+NO_TREE = ("isolated-global",)
+"""Keys of policies that do not work on trees."""
+DRAGONFLY = ("first-fit", "random", "level-spread", "isolated-global", "isolated")
+"""Keys of policies whose decisions on a dragonfly are hashed."""
 RECORDED = "recorded"
 """The name of the policy, and of the queue, that repeat a log."""
 

@@ -13,14 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import decision_sequences as sequences
-from decision_names import NETWORKS, POLICIES, RECORDED, SITE_POLICIES, SPEED_UP
+from decision_names import DRAGONFLY, NETWORKS, NO_TREE, POLICIES, RECORDED, SITE_POLICIES, SPEED_UP
 from topolane import Machine, Settings, Shape, Workload, _engine, sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 QUEUES = ("fcfs", "easy", "conservative", "slurm", "easy-strict", "easy-pinned")
-MACHINES = {"small": "fat-tree(radix=8)", "theta": "fat-tree(radix=28, pods=23)"}
+MACHINES = {
+    "small": "fat-tree(radix=8)",
+    "theta": "fat-tree(radix=28, pods=23)",
+    "slingshot": "slingshot(nodes=128, groups=4, switches=8, cables=3)",
+    "aries": "theta",
+}
 """Short names for machines with long ones."""
 UNEVEN = """
 name = "uneven"
@@ -77,6 +82,8 @@ SOURCES = {
     **{name: Source(name) for name in ("cab-aug", "cab-sep", "cab-nov", "cab-aug-3x", "exp-16")},
     **{f"{name}-small": Source(name, "small") for name in ("cab-aug", "cab-sep", "cab-nov", "exp-16")},
     "exp-4-uneven": Source("exp-4", "uneven"),
+    "exp-16-slingshot": Source("exp-16", "slingshot"),
+    "theta-aries": Source("theta-2023.swf.gz", "aries"),
     "exp-4-recorded": Source("exp-4", "small", rewritten="recorded"),
     "cab-aug-recorded": Source("cab-aug", rewritten="recorded"),
     "exp-4-shared": Source("exp-4", "small", rewritten="shared"),
@@ -177,6 +184,11 @@ def run(
     yield outcome.summary()["mean_turnaround"].hex()
 
 
+ON_DRAGONFLIES: list[tuple[bool, str, Limits]] = [
+    (True, "exp-16-slingshot", (150, 150, 60, 60, 150, 150)),
+    (False, "theta-aries", (200, 500, 50)),
+]
+"""(whether quick, source, limits), run without a network."""
 REPLAYED: list[tuple[bool, str, str, int]] = [
     (True, "exp-4-recorded", "none", 200),
     (False, "cab-aug-recorded", "none", 2000),
@@ -185,6 +197,7 @@ REPLAYED: list[tuple[bool, str, str, int]] = [
     (False, "atlas", "none", 1000),
 ]
 """(whether quick, source, network, jobs) for runs that start jobs when the log does."""
+WIRED_STATES = [(True, "slingshot", 200), (False, "aries", 60)]
 STATES = [(True, "small", 200), (True, "uneven", 200), (False, "cab", 250), (False, "sc18-network", 40)]
 SCHEDULERS = [(True, "small", 200), (False, "uneven", 400), (False, "cab", 400)]
 """(whether quick, machine, steps)"""
@@ -196,11 +209,15 @@ Runs = dict[str, tuple[str | None, "Callable[[], Iterator[str]]"]]
 
 def simulations(quick: bool, seed: int, logs: Path) -> Runs:
     """The runs of workloads."""
-    rows = [(*row, QUEUES, list(POLICIES)) for row in (QUICK if quick else QUICK + FULL)]
+    on_trees = [policy for policy in POLICIES if policy not in NO_TREE]
+    rows = [(*row, QUEUES, on_trees) for row in (QUICK if quick else QUICK + FULL)]
+    for early, name, limits in ON_DRAGONFLIES:
+        if early or not quick:
+            rows.append((name, "none", limits, QUEUES, list(DRAGONFLY)))
     for early, name, network, limit in REPLAYED:
         if early or not quick:
             own = [] if SOURCES[name].log else [RECORDED]
-            rows.append((name, network, (limit,), (RECORDED,), own + list(POLICIES)))
+            rows.append((name, network, (limit,), (RECORDED,), own + on_trees))
     found: Runs = {}
     for name, network, limits, queues, policies in rows:
         for (queue, limit), policy in itertools.product(zip(queues, limits), policies):
@@ -223,7 +240,13 @@ def single_decisions(quick: bool, seed: int) -> Runs:
             found[key] = (None, lambda: function(machine(where), *rest))
 
     policies = {key: name for key, (name, options) in POLICIES.items() if not options}
+    for key, (early, where, steps) in itertools.product(DRAGONFLY, WIRED_STATES):
+        for kind in ("whole", "shared"):
+            path = f"state/{where}/{key}/{kind}/{steps}"
+            add(early, path, sequences.placed, policies[key], kind, seed, steps)
     for key, name in policies.items():
+        if key in NO_TREE:
+            continue
         for (early, where, steps), kind in itertools.product(STATES, sequences.REQUESTS):
             add(early, f"state/{where}/{key}/{kind}/{steps}", sequences.placed, name, kind, seed, steps)
         for (early, where, steps), queue in itertools.product(SCHEDULERS, QUEUES):

@@ -238,6 +238,10 @@ class Machine:
     def hostlist(self, nodes: Sequence[int]) -> str:
         """The hostlist expression of some nodes."""
 
+    @property
+    def wiring(self) -> str:
+        """The kind of wiring: "tree" or "dragonfly"."""
+
     def hops(self, a: int, b: int) -> int | None:
         """Hops between two nodes, or None where no link joins them."""
 

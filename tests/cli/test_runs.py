@@ -41,7 +41,8 @@ FACTS = {
     *("mean_bandwidth_share", "moves", "searches", "searches_cut_short"),
     *("moved_past_walltime", "killed_at_walltime", "without_walltime", "late_against_log", "left_out"),
 }
-POLICIES = [name for name, _ in _engine.policies() if name != "recorded"]
+POLICIES = [name for name, _ in _engine.policies() if name not in ("recorded", "isolated-global")]
+"""Those that work on trees without a log."""
 ISOLATING = [
     "isolated",
     "isolated-hop-bytes",

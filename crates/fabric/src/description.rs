@@ -20,6 +20,39 @@ pub struct Description {
     /// Block sizes that a scheduler uses for domains (`BlockSizes` of Slurm's topology/block), in nodes and ascending:
     /// the base block, then power-of-two multiples of it. Empty if none are configured.
     pub block_sizes: Vec<u32>,
+    /// The cables between switches, if they do not form a tree.
+    pub wiring: WiringDescription,
+}
+
+/// The cables between the switches of a machine.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum WiringDescription {
+    /// Those that the cabling of each site says.
+    #[default]
+    Tree,
+    /// A dragonfly. The machine has one site of three levels: switches with nodes, groups, all. The cabling above the
+    /// nodes means nothing.
+    Dragonfly(DragonflyDescription),
+}
+
+/// Groups of switches, and every cable between switches.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct DragonflyDescription {
+    /// The names of the switches of each group. A leaf is the switch of its name; other switches have no nodes.
+    pub groups: Vec<Vec<String>>,
+    /// All cables between switches.
+    pub cables: Vec<SwitchCable>,
+}
+
+/// Parallel cables between two switches.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SwitchCable {
+    /// The numbers of both switches, counted over all groups in order.
+    pub between: (u32, u32),
+    /// The number of cables.
+    pub count: u32,
+    /// Bandwidth of one cable in each direction, in bytes per second.
+    pub bandwidth: f64,
 }
 
 /// Nodes connected by a network that is faster than the fabric, such as an NVLink domain. They need not be a group of

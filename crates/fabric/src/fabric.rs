@@ -17,6 +17,7 @@ use std::ops::Range;
 use crate::description::Cabling;
 use crate::node_kind::NodeKind;
 use crate::resources::Resources;
+use crate::wiring::Wiring;
 
 pub use blocks::BlockIndex;
 pub use domains::DomainIndex;
@@ -24,8 +25,8 @@ pub(crate) use domains::check_sizes;
 pub use rails::{CrossRail, RailRoute};
 
 pub(crate) use check::{
-    DEEPEST, MOST_SWITCHES, check_kind, check_wan, most_cables, positive, too_many_cables,
-    too_many_switches,
+    DEEPEST, MOST_NODES, MOST_SWITCHES, check_kind, check_name, check_wan, most_cables, positive,
+    too_many_cables, too_many_switches,
 };
 
 /// A node. Nodes are numbered in leaf order.
@@ -73,7 +74,8 @@ struct WanLink {
     bandwidth: f64,
 }
 
-/// An immutable machine: one or more sites, each a fat tree, with every group, node and cable numbered.
+/// An immutable machine with every group, node and cable numbered: a hierarchy of nested groups, and a wiring between the
+/// switches. It is one or more sites, each a fat tree, or another [`Wiring`] at one site.
 #[derive(Debug, Clone)]
 pub struct Fabric {
     name: String,
@@ -99,6 +101,7 @@ pub struct Fabric {
     /// then it is always `level - 1`.
     climb: Vec<u8>,
     cables: u32,
+    wiring: Wiring,
 }
 
 impl Fabric {
@@ -260,6 +263,12 @@ impl Fabric {
         (hops != u32::MAX).then_some(hops)
     }
 
+    /// The cables between the switches.
+    #[inline]
+    pub fn wiring(&self) -> &Wiring {
+        &self.wiring
+    }
+
     /// Whether every node can reach every other.
     pub fn is_connected(&self) -> bool {
         self.site_hops.iter().all(|&hops| hops != u32::MAX)
@@ -287,7 +296,7 @@ impl Fabric {
     }
 
     /// Hops between two nodes: links between switches on the route, without the links of the nodes (0 on one leaf, 2 in
-    /// one pod, 4 across pods; a WAN link counts 1). 0 within one domain, which has its own network. `None` if no link
+    /// one pod, 4 across pods; a WAN link counts 1; at least 1 between switches of a dragonfly). 0 within one domain, which has its own network. `None` if no link
     /// connects their sites. Takes O(depth).
     #[inline]
     pub fn hops(&self, a: NodeIndex, b: NodeIndex) -> Option<u32> {
@@ -296,6 +305,7 @@ impl Fabric {
         }
         match self.common_level(a, b) {
             Some(0) => Some(0),
+            Some(_) if !self.wiring.is_tree() => self.wired_hops(a, b),
             Some(level) => Some(self.climb(a, level) + self.climb(b, level)),
             None => {
                 let top = self.depth();

@@ -1,5 +1,6 @@
 //! Built-in machines, by name.
 
+mod dragonfly;
 mod nvl72;
 
 use crate::description::{Cabling, Children, Description, Group, NodeDescription, SiteDescription};
@@ -7,7 +8,7 @@ use crate::error::{InputError, shown};
 use crate::node_kind::NodeKind;
 
 /// The names that [`preset`] accepts, each with a description.
-pub const PRESETS: [(&str, &str); 6] = [
+pub const PRESETS: [(&str, &str); 10] = [
     ("cab", "1,296 nodes: 4 pods of 18 leaves of 18, 36-port switches, every port used (SC'18)"),
     ("pinot", "2,592 nodes: cab with 8 pods, full bisection; the wiring of its core is assumed"),
     ("sc18-network", "10,648 nodes: 22 of 44 pods of radix-44 switches; core wiring assumed"),
@@ -17,7 +18,22 @@ pub const PRESETS: [(&str, &str); 6] = [
     ),
     ("nvl72(units=U)", "U units of 8 NVL72 racks of 18 nodes: 144 U nodes, 576 U GPUs"),
     ("fat-tree(radix=R, pods=P)", "a full fat tree of radix R; pods= takes fewer than R pods"),
+    (
+        "theta",
+        "4,392 nodes: dragonfly of 12 groups of 96 Aries routers; cables of its 9-group state continued, and nodes placed, as assumed",
+    ),
+    ("edison", "5,760 nodes: dragonfly of 15 groups of 96 Aries routers"),
+    (
+        "frontier",
+        "9,472 nodes: dragonfly of 74 groups of 32 Slingshot switches, 4 cables between groups; their order and 4 nodes on each switch assumed",
+    ),
+    (
+        "slingshot(nodes=N, groups=G, switches=S, cables=C)",
+        "a dragonfly of G groups of S switches joined all to all, C cables between each two groups",
+    ),
 ];
+
+pub(crate) use dragonfly::{ELECTRICAL, OPTICAL, dragonfly_of};
 
 /// Bandwidth of an InfiniBand QDR 4x cable: 32 Gbit/s of data, in bytes per second.
 pub(crate) const QDR: f64 = 4e9;
@@ -28,18 +44,22 @@ pub(crate) const NVLINK: f64 = 3.6e12;
 /// Returns the machine of this name; `None` if there is none.
 ///
 /// # Errors
-/// Parameters of `fat-tree(...)` or `nvl72(...)` that are malformed or out of range.
+/// Parameters of `fat-tree(...)`, `nvl72(...)` or `slingshot(...)` that are malformed or out of range.
 pub fn preset(name: &str) -> Option<Result<Description, InputError>> {
     let machine = match name {
         "cab" => pgft("cab", &[18, 18, 4], &[1, 18, 2], &[1, 1, 9]),
         "pinot" => pgft("pinot", &[18, 18, 8], &[1, 18, 6], &[1, 1, 3]),
         "sc18-network" => pgft("sc18-network", &[22, 22, 22], &[1, 22, 11], &[1, 1, 2]),
         "nvl72-5000" => nvl72::nvl72("nvl72-5000", 35),
+        "theta" => dragonfly::aries("theta", 12, 4, 366),
+        "edison" => dragonfly::aries("edison", 15, 2, 384),
+        "frontier" => dragonfly::slingshot("frontier", 9472, 74, 32, 4),
         _ => {
             let (family, arguments) = name.strip_suffix(')')?.split_once('(')?;
             return match family {
                 "fat-tree" => Some(fat_tree_from(name, arguments)),
                 "nvl72" => Some(nvl72::from_arguments(name, arguments)),
+                "slingshot" => Some(dragonfly::from_arguments(name, arguments)),
                 _ => None,
             };
         }
@@ -109,7 +129,7 @@ pub fn pgft(name: &str, children: &[u32], parents: &[u32], cables: &[u32]) -> De
         wans: Vec::new(),
         kinds: vec![NodeKind::default()],
         domains: Vec::new(),
-        block_sizes: Vec::new(),
+        ..Description::default()
     }
 }
 

@@ -11,7 +11,8 @@ impl Fabric {
     }
 
     /// The route from `from` to `to` by `rule`, including the links of the nodes. Missing cables are skipped in port
-    /// order, separately on the way up and the way down. `None` if no route connects the nodes. O(depth) on a complete
+    /// order, separately on the way up and the way down. `None` if no route connects the nodes, and between switches of a
+    /// wiring that is not a tree. O(depth) on a complete
     /// tree.
     ///
     /// The route stays on one rail. Only if no rail has a complete route, and the rails meet, it goes up on one rail
@@ -32,6 +33,9 @@ impl Fabric {
         ends: RailEnds,
     ) -> Option<Route> {
         let (from, to) = pair;
+        if !self.wiring().is_tree() && self.group(1, from) != self.group(1, to) {
+            return None;
+        }
         let mut climb = Climb { fabric: self, rule, pair, ends, route: Route::new() };
         let Some(top) = self.common_level(from, to) else {
             return climb.between_sites().then_some(climb.route);

@@ -136,7 +136,7 @@ fn uneven() -> Description {
         }],
         kinds: vec![NodeKind::default()],
         domains: Vec::new(),
-        block_sizes: Vec::new(),
+        ..Description::default()
     }
 }
 

@@ -96,7 +96,7 @@ impl Cluster {
             wans: Vec::new(),
             kinds,
             domains: Vec::new(),
-            block_sizes: Vec::new(),
+            ..Description::default()
         };
         let fabric = Arc::new(Fabric::build(&machine)?);
         Ok(Cluster {

@@ -23,7 +23,9 @@ pub fn areas(request: &Request, occupancy: &Occupancy, keep_off: KeepOff) -> Vec
     let search = AreaSearch { free: &free, occupancy, keep_off, spans: request.nodes > 1 };
     let fabric = free.fabric();
     let mut found: Vec<Vec<NodeIndex>> = Vec::new();
-    for level in 1..=fabric.depth() {
+    // On other wirings than trees, links inside a crossed group are not known to be apart. A job on one switch uses none.
+    let top = if fabric.wiring().is_tree() { fabric.depth() } else { 1 };
+    for level in 1..=top {
         let before = found.len();
         for group in 0..fabric.groups(level) {
             let mut nodes = Vec::new();

@@ -47,9 +47,10 @@ impl dyn Policy + '_ {
                 let (level, obstacles) = self.obstacles(&looking);
                 (Some(level), obstacles)
             }
-            Refusal::Never { .. } | Refusal::Lacks { .. } | Refusal::CannotIsolate { .. } => {
-                (None, Vec::new())
-            }
+            Refusal::Never { .. }
+            | Refusal::Lacks { .. }
+            | Refusal::CannotIsolate { .. }
+            | Refusal::WrongWiring { .. } => (None, Vec::new()),
         };
         let may_be_placed =
             matches!(refusal, Refusal::NotNow { .. } | Refusal::WouldShareLinks { .. });

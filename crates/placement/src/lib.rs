@@ -7,6 +7,7 @@ mod choice;
 mod decision;
 pub mod dedicated;
 mod demand;
+mod dragonfly;
 mod explain;
 mod free_slots;
 mod gpus;
@@ -15,6 +16,7 @@ mod homes;
 mod job_traffic;
 mod least_sums;
 mod level;
+mod link_load;
 mod making_room;
 mod moves;
 mod near;
@@ -36,6 +38,7 @@ mod room;
 mod service;
 mod sharing;
 mod what_if;
+mod wirings;
 mod within;
 
 /// One file per policy.
@@ -67,7 +70,8 @@ pub use placement::{Placement, crossed_groups, groups_crossed};
 pub use planned::{LinkPlan, Planned};
 pub use policies::homes;
 pub use policy::{
-    DedicatesLinks, HeadRule, PlansFirst, Policy, QueueRule, RoomHelps, SlotCosts, Traits,
+    BetweenGroups, DedicatesLinks, HeadRule, PlansFirst, Policy, QueueRule, RoomHelps, SlotCosts,
+    Traits,
 };
 pub use quality::{Quality, least_aph};
 pub use rails::rails_of;
@@ -77,4 +81,5 @@ pub use request::{Request, Share};
 pub use room::{DomainRoom, Fit, Room, RoomQuestion, Stranded};
 pub use sharing::LinkUse;
 pub use what_if::WhatIf;
+pub use wirings::Wirings;
 pub use within::place_within;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex};
+use topolane_fabric::{CableId, Fabric, GroupIndex, LinkSet, NodeIndex};
 
 use crate::gpus::GpuSet;
 use crate::job_traffic::LaidTraffic;
@@ -25,6 +25,10 @@ pub struct Placement {
     /// The GPUs of each held slot; empty if they are not named.
     gpus: Box<[GpuSet]>,
     traffic: Option<LaidTraffic>,
+    /// On a wiring that is not a tree: all links that the job may use.
+    uses: LinkSet,
+    /// The first of the words of `uses` that no other job may use; those after it are not shared either.
+    owns_from: usize,
 }
 
 /// The network over which the nodes of a placement reach each other.
@@ -45,6 +49,7 @@ impl Placement {
     pub fn new(fabric: &Fabric, nodes: Vec<NodeIndex>, share: Share) -> Self {
         let reach = if fabric.lie_in_one_domain(&nodes) { Reach::Domain } else { Reach::Tree };
         let crossed = groups_crossed(fabric, &nodes);
+        let uses = if reach == Reach::Tree { fabric.links_of(&nodes) } else { LinkSet::default() };
         Placement {
             nodes: nodes.into(),
             share,
@@ -56,6 +61,8 @@ impl Placement {
             spare: Box::default(),
             gpus: Box::default(),
             traffic: None,
+            owns_from: uses.words().len(),
+            uses,
         }
     }
 
@@ -98,14 +105,33 @@ impl Placement {
     /// Returns the placement with this isolation; if `is_isolated`, no other job may use its links.
     #[must_use]
     pub fn isolated(self, is_isolated: bool) -> Self {
-        Placement { is_isolated, ..self }
+        let owns_from = if is_isolated { 0 } else { self.owns_from };
+        Placement { is_isolated, owns_from, ..self }
+    }
+
+    /// Returns the placement such that no other job may use its links between the groups of a dragonfly.
+    #[must_use]
+    pub fn isolated_between_groups(self, fabric: &Fabric) -> Self {
+        let Some(dragonfly) = fabric.wiring().dragonfly() else { return self };
+        let between = dragonfly.between_groups(&self.uses).len();
+        Placement { owns_from: self.uses.words().len() - between, ..self }
+    }
+
+    /// On a wiring that is not a tree: all directed links between switches that the job may use.
+    pub fn uses(&self) -> &LinkSet {
+        &self.uses
+    }
+
+    /// The words of [`Placement::uses`] that no other job may use.
+    pub(crate) fn owned_words(&self) -> &[(u32, u64)] {
+        &self.uses.words()[self.owns_from..]
     }
 
     /// Returns the placement as if it used no link, so that other jobs may use all of them.
     #[must_use]
     pub fn without_links(self) -> Self {
         let reach = if self.reach == Reach::Beyond { Reach::Beyond } else { Reach::Uncounted };
-        Placement { crossed: Box::default(), reach, ..self }
+        Placement { crossed: Box::default(), uses: LinkSet::default(), owns_from: 0, reach, ..self }
     }
 
     /// Returns the placement with its nodes in another order.

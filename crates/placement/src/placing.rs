@@ -2,23 +2,38 @@
 
 use std::sync::Arc;
 
+use topolane_fabric::Fabric;
+
 use crate::choice::Choice;
 use crate::dedicated::limit_for;
 use crate::free_slots::FreeSlots;
 use crate::occupancy::Occupancy;
 use crate::placement::Placement;
 use crate::planned::{LinkPlan, Planned, PlannedPlace};
-use crate::policy::{PlansFirst, Policy, QueueRule};
+use crate::policy::{BetweenGroups, PlansFirst, Policy, QueueRule};
 use crate::refusal::Refusal;
 use crate::request::{Request, Share};
 
 impl dyn Policy + '_ {
+    /// Checks that the policy works on a machine of this kind.
+    ///
+    /// # Errors
+    /// [`Refusal::WrongWiring`] if it does not.
+    pub fn check_wiring(&self, fabric: &Fabric) -> Result<(), Refusal> {
+        let needs = self.traits().wirings;
+        if needs.has(fabric.wiring()) {
+            return Ok(());
+        }
+        Err(Refusal::WrongWiring { needs, has: fabric.wiring().name() })
+    }
+
     /// Places a request.
     ///
     /// # Errors
     /// The policy refuses, or there are too few slots, now or even on the empty machine.
     pub fn place(&self, request: &Request, occupancy: &Occupancy) -> Result<Placement, Refusal> {
         let ask = |free: &FreeSlots<'_>| self.choose(request, free, occupancy);
+        self.check_wiring(occupancy.fabric())?;
         in_regions(request, occupancy, ask).map(|choice| self.placed(request, choice, occupancy))
     }
 
@@ -33,6 +48,7 @@ impl dyn Policy + '_ {
             let waste = self.waste(request, &placement, occupancy);
             return Ok(Planned { waste, place: PlannedPlace::Chosen(Arc::new(placement)) });
         };
+        self.check_wiring(occupancy.fabric())?;
         let plan = in_regions(request, occupancy, |free| planned(rule, request, free, occupancy))?;
         let waste = rule.waste_of_plan(request, &plan, occupancy);
         Ok(Planned { waste, place: PlannedPlace::Planned(plan) })
@@ -59,12 +75,18 @@ impl dyn Policy + '_ {
     /// Returns the placement for a policy's choice.
     fn placed(&self, request: &Request, choice: Choice, occupancy: &Occupancy) -> Placement {
         let Choice { nodes, links, bandwidth_share, spare, gpus } = choice;
+        let traits = self.traits();
         let placement = Placement::new(occupancy.fabric(), nodes, request.share.clone());
         let placement = placement
-            .isolated(self.traits().isolates)
+            .isolated(traits.isolates)
             .with_links(links, bandwidth_share)
             .with_spare(spare)
             .with_gpus(gpus);
+        let placement = if traits.between_groups == BetweenGroups::Apart {
+            placement.isolated_between_groups(occupancy.fabric())
+        } else {
+            placement
+        };
         let placement = occupancy.name_gpus(placement);
         let traffic = occupancy.lay(request, &placement);
         placement.with_traffic(traffic)
@@ -84,7 +106,9 @@ impl dyn Policy + '_ {
                 Refusal::Never { wanted, most: free }
             }
             Refusal::Never { most, .. } => Refusal::Never { wanted, most },
-            refusal @ (Refusal::CannotIsolate { .. } | Refusal::Lacks { .. }) => refusal,
+            refusal @ (Refusal::CannotIsolate { .. }
+            | Refusal::Lacks { .. }
+            | Refusal::WrongWiring { .. }) => refusal,
         })
     }
 
@@ -94,6 +118,7 @@ impl dyn Policy + '_ {
     /// # Errors
     /// The policy refuses, or there are too few slots, now or even on the empty machine.
     pub fn weigh(&self, request: &Request, occupancy: &Occupancy) -> Result<Vec<f64>, Refusal> {
+        self.check_wiring(occupancy.fabric())?;
         in_regions(request, occupancy, |free| match self.slot_costs() {
             Some(rule) => rule.costs(request, free, occupancy),
             None => Ok(chosen_or_not(free, &self.choose(request, free, occupancy)?)),
@@ -105,6 +130,7 @@ impl dyn Policy + '_ {
     /// # Errors
     /// The refusal that `place` would return.
     pub fn can_place(&self, request: &Request, occupancy: &Occupancy) -> Result<(), Refusal> {
+        self.check_wiring(occupancy.fabric())?;
         in_regions(request, occupancy, |free| {
             if self.counts_only(request) {
                 Ok(())

@@ -12,6 +12,7 @@ use crate::placement::Placement;
 use crate::planned::LinkPlan;
 use crate::refusal::Refusal;
 use crate::request::Request;
+use crate::wirings::Wirings;
 
 /// Properties that hold for all answers of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +25,21 @@ pub struct Traits {
     pub depends_only_on_size: bool,
     /// No link carries traffic of two jobs.
     pub isolates: bool,
+    /// Whether the policy keeps jobs apart on the links between the groups of a dragonfly, if it does not isolate them.
+    pub between_groups: BetweenGroups,
+    /// The wirings on which the policy works.
+    pub wirings: Wirings,
     /// Whether freeing capacity can make the policy refuse a request that it would place.
     pub room_helps: RoomHelps,
+}
+
+/// Who may use the links between the groups of a dragonfly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BetweenGroups {
+    /// Any jobs.
+    Shared,
+    /// No link carries traffic of two jobs.
+    Apart,
 }
 
 /// Whether a policy that can place a request can still do so when jobs have released capacity.
@@ -45,6 +59,8 @@ impl Traits {
         count_only: false,
         depends_only_on_size: false,
         isolates: false,
+        between_groups: BetweenGroups::Shared,
+        wirings: Wirings::ANY,
         room_helps: RoomHelps::Unknown,
     };
     /// Any sufficient number of free slots is enough.
@@ -54,10 +70,11 @@ impl Traits {
         room_helps: RoomHelps::Always,
         ..Traits::NONE
     };
-    /// The policy isolates jobs, gives jobs of one size the same answer, and never refuses because of more free
+    /// The policy isolates jobs on trees, gives jobs of one size the same answer, and never refuses because of more free
     /// capacity.
     pub const ISOLATES: Traits = Traits {
         isolates: true,
+        wirings: Wirings::TREE,
         depends_only_on_size: true,
         room_helps: RoomHelps::Always,
         ..Traits::NONE

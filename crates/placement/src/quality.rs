@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use topolane_fabric::{Fabric, NodeIndex};
+use topolane_fabric::{Dragonfly, Fabric, NodeIndex};
 
 /// Hop measures of a set of nodes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,10 +26,47 @@ impl Quality {
             &sorted
         };
         let n = nodes.len() as f64;
-        let pair_hops = tree_hops(fabric, nodes) - saved_in_domains(fabric, nodes);
+        let pair_hops = match fabric.wiring().dragonfly() {
+            Some(dragonfly) => dragonfly_hops(fabric, dragonfly, nodes),
+            None => tree_hops(fabric, nodes) - saved_in_domains(fabric, nodes),
+        };
         let pairs = n * (n - 1.0) / 2.0;
         Quality { pair_hops, aph: if pairs > 0.0 { pair_hops / pairs } else { 0.0 } }
     }
+}
+
+/// The sum of hops over unordered pairs on a dragonfly: O(nodes + routers squared).
+fn dragonfly_hops(fabric: &Fabric, dragonfly: &Dragonfly, nodes: &[NodeIndex]) -> f64 {
+    let run =
+        |run: &[NodeIndex]| (dragonfly.switch_of_leaf(fabric.group(1, run[0])), run.len() as f64);
+    let of_leaf = nodes.chunk_by(|&a, &b| fabric.group(1, a) == fabric.group(1, b));
+    let runs: Vec<(u32, f64)> = of_leaf.map(run).collect();
+    let mut hops = 0.0;
+    for (index, &(a, on_a)) in runs.iter().enumerate() {
+        for &(b, on_b) in &runs[..index] {
+            hops += f64::from(dragonfly.hops(a, b)) * on_a * on_b;
+        }
+    }
+    // Nodes of one domain use its own network.
+    let mut by_domain: BTreeMap<u32, Vec<NodeIndex>> = BTreeMap::new();
+    if fabric.domains_span_leaves() {
+        for &node in nodes {
+            if let Some(domain) = fabric.domain(node) {
+                by_domain.entry(domain).or_default().push(node);
+            }
+        }
+    }
+    let inside = by_domain.into_values().map(|nodes| {
+        let switch = |node| dragonfly.switch_of_leaf(fabric.group(1, node));
+        let mut hops = 0.0;
+        for (index, &a) in nodes.iter().enumerate() {
+            for &b in &nodes[..index] {
+                hops += f64::from(dragonfly.hops(switch(a), switch(b)));
+            }
+        }
+        hops
+    });
+    hops - inside.sum::<f64>()
 }
 
 /// The sum of tree hops over unordered pairs.
@@ -86,8 +123,11 @@ fn wan_hops(fabric: &Fabric, sorted: &[NodeIndex]) -> f64 {
 /// Filling the largest groups first is optimal on a tree whose groups are all of one size (the counts per group
 /// majorise all others at every level); on an uneven tree it gives an upper bound. It is also an upper bound for jobs
 /// larger than every domain, if domains span leaves; smaller jobs have 0 in a domain.
+///
+/// On a dragonfly it is a lower bound: nodes fill the largest routers, and all other pairs are one hop apart.
 pub fn least_aph(fabric: &Fabric) -> Vec<f64> {
     let depth = fabric.depth();
+    let is_tree = fabric.wiring().is_tree();
     let mut order = Vec::new();
     fill_order(fabric, depth, (0..fabric.sites()).collect(), &mut order);
     // If a node joins c nodes in its group of `level`, each of these c pairs saves one link on each side.
@@ -101,7 +141,11 @@ pub fn least_aph(fabric: &Fabric) -> Vec<f64> {
     for (count, &node) in order.iter().enumerate() {
         for (level, inside) in inside.iter_mut().enumerate().take(depth).skip(1) {
             let group = fabric.group(level, node) as usize;
-            total += 2.0 * (count as f64 - inside[group]);
+            if is_tree {
+                total += 2.0 * (count as f64 - inside[group]);
+            } else if level == 1 {
+                total += count as f64 - inside[group];
+            }
             inside[group] += 1.0;
         }
         let site = fabric.group(depth, node);

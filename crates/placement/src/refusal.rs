@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::amounts::Lack;
 use crate::dedicated::LimitKind;
+use crate::wirings::Wirings;
 
 /// A typed reason for not placing a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +41,13 @@ pub enum Refusal {
         /// The part of the machine that prevents it.
         why: LimitKind,
     },
+    /// The policy does not work on a machine of this kind.
+    WrongWiring {
+        /// What the policy needs.
+        needs: Wirings,
+        /// The name of the kind of wiring of the machine.
+        has: &'static str,
+    },
 }
 
 impl Refusal {
@@ -47,7 +55,7 @@ impl Refusal {
     pub fn name(&self) -> &'static str {
         match self {
             Refusal::NotNow { .. } => "not-now",
-            Refusal::Never { .. } | Refusal::Lacks { .. } => "never",
+            Refusal::Never { .. } | Refusal::Lacks { .. } | Refusal::WrongWiring { .. } => "never",
             Refusal::WouldShareLinks { .. } => "would-share-links",
             Refusal::CannotIsolate { .. } => "cannot-isolate",
         }
@@ -70,6 +78,9 @@ impl fmt::Display for Refusal {
                 write!(f, "never fits: {wanted} wanted, {most} in all")
             }
             Refusal::Lacks(lack) => lack.fmt(f),
+            Refusal::WrongWiring { needs, has } => {
+                write!(f, "the policy needs {needs}, but the machine is a {has}")
+            }
             Refusal::CannotIsolate { wanted, most, why } => {
                 write!(f, "can never be isolated: {wanted} wanted, {most} in all, but {why}")
             }

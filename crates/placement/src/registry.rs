@@ -2,9 +2,9 @@
 
 use crate::policies::{
     BestFit, Bunch, Dedicated, DedicatedSegments, FirstFit, Gradient, HopBytes, HopBytesExact,
-    Isolated, IsolatedSegments, Jigsaw, KueueProfile, KueueTas, Laas, LeastSlowdown,
-    QuietNeighborhoods, Random, Recorded, Scattered, Segments, SlurmBlock, SlurmConsTres,
-    SlurmTree, Spread,
+    Isolated, IsolatedGlobal, IsolatedSegments, Jigsaw, KueueProfile, KueueTas, Laas,
+    LeastSlowdown, LevelSpread, QuietNeighborhoods, Random, Recorded, Scattered, Segments,
+    SlurmBlock, SlurmConsTres, SlurmTree, Spread,
 };
 use crate::policy::Policy;
 
@@ -118,8 +118,20 @@ pub const POLICIES: &[PolicyInfo] = &[
         build: |_| Box::new(Spread),
     },
     PolicyInfo {
+        name: "level-spread",
+        summary: "the smallest of router, group and machine that holds the job, evenly over the routers there (IPDPS'18, rebuilt)",
+        gives: Gives::Nodes,
+        build: |_| Box::new(LevelSpread),
+    },
+    PolicyInfo {
+        name: "isolated-global",
+        summary: "dragonflies: no cable between groups shared by two jobs",
+        gives: Gives::Nodes,
+        build: |_| Box::new(IsolatedGlobal),
+    },
+    PolicyInfo {
         name: "isolated",
-        summary: "no link shared by two jobs: classes T1, T2, T3 (SC'18)",
+        summary: "no link shared by two jobs: on trees, classes T1, T2, T3 (SC'18); on dragonflies, by the links of minimal routes",
         gives: Gives::Nodes,
         build: |_| Box::new(Isolated),
     },

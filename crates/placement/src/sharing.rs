@@ -1,8 +1,8 @@
 //! Finds the uplinks on which jobs may share links.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use topolane_fabric::{Fabric, GroupIndex};
+use topolane_fabric::{Fabric, GroupIndex, LinkSet};
 
 use crate::obstacles::Holder;
 
@@ -35,8 +35,17 @@ impl<'a> LinkUse<'a> {
 
     /// For each job, the groups whose uplinks it may use, by level and index, and the other jobs that may use the same
     /// links.
+    ///
+    /// On a dragonfly, two jobs that share links meet in the group of level 2 that both have nodes in, or in the whole
+    /// machine if there is none.
     pub fn meetings(&self) -> Vec<Vec<Meeting>> {
         let mut found = vec![Vec::new(); self.jobs.len()];
+        if !self.fabric.wiring().is_tree() {
+            for (one, found) in found.iter_mut().enumerate() {
+                *found = self.meetings_of(one);
+            }
+            return found;
+        }
         for (&group, users) in &self.users {
             for &user in users {
                 let others = users.iter().filter(|&&other| other != user && self.meet(user, other));
@@ -46,8 +55,18 @@ impl<'a> LinkUse<'a> {
         found
     }
 
-    /// The number of uplinks that two or more jobs may use. WAN links, which lead out of sites, do not count.
+    /// The number of uplinks that two or more jobs may use; on a dragonfly, of cables, for each direction. WAN links, which
+    /// lead out of sites, do not count.
     pub fn shared(&self) -> u32 {
+        if !self.fabric.wiring().is_tree() {
+            let mut met = LinkSet::default();
+            for (one, (_, placement)) in self.jobs.iter().enumerate() {
+                for (_, other) in &self.jobs[..one] {
+                    met = met.or(&placement.uses().and(other.uses()));
+                }
+            }
+            return self.fabric.cables_in(&met);
+        }
         let met =
             |users: &Vec<usize>| users.len() > 1 && users.iter().any(|&user| !self.owns(user));
         let uplinks = self.users.iter().map(|(&(level, group), users)| {
@@ -55,6 +74,23 @@ impl<'a> LinkUse<'a> {
             if counts { self.fabric.present_uplinks(usize::from(level), group) } else { 0 }
         });
         uplinks.sum()
+    }
+
+    /// The meetings of a job on a wiring that is not a tree.
+    fn meetings_of(&self, one: usize) -> Vec<Meeting> {
+        let top = (self.fabric.depth() as u8, 0);
+        let mut met: BTreeMap<(u8, GroupIndex), Vec<u64>> = BTreeMap::new();
+        for (other, (id, placement)) in self.jobs.iter().enumerate() {
+            if other != one && !self.jobs[one].1.uses().and(placement.uses()).is_empty() {
+                let groups = |job: usize| {
+                    let nodes = self.jobs[job].1.nodes().iter();
+                    nodes.map(|&node| self.fabric.group(2, node)).collect::<BTreeSet<_>>()
+                };
+                let both = groups(one).intersection(&groups(other)).next().map(|&group| (2, group));
+                met.entry(both.unwrap_or(top)).or_default().push(*id);
+            }
+        }
+        met.into_iter().collect()
     }
 
     fn owns(&self, job: usize) -> bool {

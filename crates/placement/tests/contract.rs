@@ -5,7 +5,7 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{Ask, ask, crowded, joined, machine, rule, slots, tree};
+use common::{Ask, ask, crowded, joined, machine, rule, slots, tree, tree_policies};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use topolane_fabric::Fabric;
@@ -166,7 +166,7 @@ proptest! {
         let most = (0..fabric.groups(1)).map(in_leaf).max().unwrap();
         prop_assume!(most > 0);
         request.nodes = 1 + ask.nodes.index(most as usize) as u32;
-        for info in POLICIES.iter().filter(|info| info.name != "recorded") {
+        for info in tree_policies() {
             let placed = (info.build)(0).place(&request, &empty);
             prop_assert!(placed.is_ok(), "{}: {:?}", info.name, placed);
         }
@@ -178,7 +178,7 @@ proptest! {
 #[test]
 fn every_policy_fills_a_single_switch() {
     let fabric = tree(&[4]);
-    for info in POLICIES.iter().filter(|info| info.name != "recorded") {
+    for info in tree_policies() {
         let policy = (info.build)(0);
         let mut occupancy = Occupancy::new(Arc::clone(&fabric));
         for (id, nodes) in [(1, 1), (2, 3), (3, 1)] {
@@ -232,7 +232,7 @@ fn too_few_slots_now_or_ever() {
     let fabric: std::sync::Arc<Fabric> = tree(&[4, 4]);
     let mut occupancy = Occupancy::new(fabric.clone());
     occupancy.claim(&common::whole(&fabric, &[0, 1, 2])).unwrap();
-    for info in POLICIES {
+    for info in tree_policies() {
         let policy = (info.build)(0);
         let ask =
             |nodes| policy.place(&Request::whole_nodes(1, nodes, 1.0), &occupancy).unwrap_err();

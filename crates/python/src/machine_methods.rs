@@ -15,8 +15,9 @@ use crate::answering::answering;
 use crate::error::{bad_input, input_error};
 use crate::machine::Machine;
 use crate::other_network::OtherNetwork;
-use crate::policy::policy_from;
+use crate::policy::policy_on;
 use crate::routing::Routing;
+use crate::routing::needs_tree;
 use crate::tables::{LinkRow, link_rows};
 
 /// (start, end, name) of a group.
@@ -95,6 +96,8 @@ impl Machine {
     /// the switches of their neighbours. Also returns sentences about assumptions.
     fn joined(&self, py: Python<'_>, tree: &Machine) -> PyResult<(Machine, Vec<String>)> {
         let (own, other) = (Arc::clone(&self.fabric), Arc::clone(&tree.fabric));
+        needs_tree(&own, "a join")?;
+        needs_tree(&other, "a join")?;
         let made = answering(py, move || {
             let joined = join(&own.description(), &other.description())?;
             Ok((Fabric::build(&joined.description)?, joined.sentences()))
@@ -140,6 +143,7 @@ impl Machine {
     /// Returns the machine as text in a format of `machine_writers`.
     fn to(&self, py: Python<'_>, format: &str) -> PyResult<String> {
         let (writer, fabric) = (writer(format)?, Arc::clone(&self.fabric));
+        writer.check(&fabric).map_err(input_error)?;
         let mut text = answering(py, move || (writer.write)(&fabric))?;
         if format == OWN {
             text.extend(self.entries.iter().map(read::NetworkEntry::toml));
@@ -319,6 +323,12 @@ impl Machine {
         Ok(topolane_fabric::compress(nodes.iter().map(|&node| self.fabric.node_name(node))))
     }
 
+    /// The kind of wiring: tree or dragonfly.
+    #[getter]
+    fn wiring(&self) -> &'static str {
+        self.fabric.wiring().name()
+    }
+
     /// The hops between two nodes; None if no link connects them.
     fn hops(&self, a: u32, b: u32) -> PyResult<Option<u32>> {
         self.check(a)?;
@@ -377,6 +387,7 @@ impl Machine {
     fn route(&self, a: u32, b: u32) -> PyResult<Option<Vec<(u32, &'static str)>>> {
         self.check(a)?;
         self.check(b)?;
+        needs_tree(&self.fabric, "a route")?;
         let way = |direction| if direction == Direction::Up { "up" } else { "down" };
         let route = self.fabric.route(a, b);
         Ok(route.map(|links| links.iter().map(|l| (l.cable, way(l.direction))).collect()))
@@ -409,6 +420,7 @@ impl Machine {
             bad_input(format!("cross-rail is nvlink or spines, not {cross_rail}"))
         })?;
         let fabric = &self.fabric;
+        needs_tree(fabric, "a route")?;
         let site = fabric.site_of_group(0, nodes.0);
         let highest = rails.0.max(rails.1);
         if highest >= fabric.rails(site) {
@@ -471,7 +483,7 @@ impl Machine {
 
     /// Sentences about the parts of the machine where the policy cannot give jobs links of their own, or only some.
     fn limits(&self, policy: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
-        let (policy, _) = policy_from(policy, 0)?;
+        let (policy, _) = policy_on(&self.fabric, policy, 0)?;
         let limits = policy.limits(&self.fabric);
         Ok(limits.iter().map(|limit| limit.sentence(&self.fabric)).collect())
     }

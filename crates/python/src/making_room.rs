@@ -12,7 +12,7 @@ use topolane_placement::{
 
 use crate::decision::Decision;
 use crate::error::bad_input;
-use crate::policy::policy_from;
+use crate::policy::policy_on;
 use crate::state::{State, min_bandwidth_from, within_from};
 
 /// Jobs to be requeued or moved, and where the request goes then.
@@ -103,7 +103,7 @@ pub fn make_room(
             return Err(bad_input(format!("job {id}: there is no budget of group {group}")));
         }
     }
-    let (policy, raised) = policy_from(policy, seed)?;
+    let (policy, raised) = policy_on(state.occupancy.fabric(), policy, seed)?;
     let mut occupancy = Occupancy::clone(&state.occupancy);
     let kinds: Vec<(Option<f64>, Option<usize>)> =
         running.iter().map(|(.., cost, group)| (*cost, *group)).collect();

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
-use topolane_fabric::NodeIndex;
+use topolane_fabric::{Fabric, NodeIndex};
 use topolane_placement::{
     Choice, FreeSlots, Gives, JobTraffic, Occupancy, POLICIES, Policy, Refusal, Request, Traits,
     policy,
@@ -93,8 +93,24 @@ impl Raised {
     }
 }
 
+/// Returns the policy for a Python argument, as [`policy_from`] does, on a machine.
+///
+/// # Errors
+/// Those of `policy_from`, and a policy that does not work on a machine of this kind.
+pub fn policy_on(
+    fabric: &Fabric,
+    policy_or_name: &Bound<'_, PyAny>,
+    seed: u64,
+) -> PyResult<(Arc<dyn Policy>, Raised)> {
+    let (policy, raised) = policy_from(policy_or_name, seed)?;
+    policy.check_wiring(fabric).map_err(|refusal| {
+        bad_input(format!("policy {} on {}: {refusal}", policy.name(), fabric.name()))
+    })?;
+    Ok((policy, raised))
+}
+
 /// Returns the policy for a Python argument: a name, or an object with `choose(request, state)`.
-pub fn policy_from(
+fn policy_from(
     policy_or_name: &Bound<'_, PyAny>,
     seed: u64,
 ) -> PyResult<(Arc<dyn Policy>, Raised)> {

@@ -11,7 +11,7 @@ use topolane_traffic::{MODELS, PhaseKind, contention, pattern};
 use crate::answering::answering;
 use crate::decision::Decision;
 use crate::error::{bad_input, input_error};
-use crate::policy::{Raised, policy_from};
+use crate::policy::{Raised, policy_on};
 use crate::routing::{Routing, laid, sending};
 use crate::state::State;
 use crate::traffic::Traffic;
@@ -128,7 +128,7 @@ pub fn rank_k(
     eligible: Option<Vec<u32>>,
     seed: u64,
 ) -> PyResult<Vec<Rank>> {
-    let (policy, raised) = policy_from(policy, seed)?;
+    let (policy, raised) = policy_on(state.occupancy.fabric(), policy, seed)?;
     let request = Request { id, walltime: f64::INFINITY, ..Request::default() };
     let arguments = RankKArguments { profile, cores, model, jobs, shared, request, eligible };
     arguments.of(py, &state.occupancy, policy, &raised, routing)

@@ -13,7 +13,7 @@ use topolane_simulator::{RunOptions, simulate as run_events};
 
 use crate::error::{bad_input, input_error};
 use crate::machine::Machine;
-use crate::policy::policy_from;
+use crate::policy::policy_on;
 use crate::workload::Workload;
 
 /// A recorded start: index in the workload, time, nodes, and the scheduler that started it, if known.
@@ -32,7 +32,7 @@ pub fn retrace(
     queue_config: (String, String),
     starts: Vec<StartRow>,
 ) -> PyResult<Vec<Row>> {
-    let (policy, raised) = policy_from(policy, 0)?;
+    let (policy, raised) = policy_on(&machine.get().fabric, policy, 0)?;
     let (file, text) = queue_config;
     let jobs = Arc::clone(&workload.get().jobs);
     let fabric = Arc::clone(&machine.get().fabric);

@@ -22,6 +22,15 @@ fn unknown(name: &str) -> PyErr {
     bad_input(format!("unknown routing {name:?}; there are {}", names.join(", ")))
 }
 
+/// Refuses a machine that is not a tree, for `what` that only trees have yet.
+pub fn needs_tree(fabric: &Fabric, what: &str) -> PyResult<()> {
+    if fabric.wiring().is_tree() {
+        return Ok(());
+    }
+    let (name, kind) = (fabric.name(), fabric.wiring().name());
+    Err(bad_input(format!("{what} needs a tree, but {name} is a {kind}")))
+}
+
 /// The routing between the nodes of a machine. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct Routing {
@@ -32,6 +41,7 @@ impl Routing {
     /// Returns the routing of this name on a machine.
     pub fn named(fabric: &Arc<Fabric>, name: &str, seed: u64) -> PyResult<Routing> {
         let rule = routing(name, fabric, seed).ok_or_else(|| unknown(name))?;
+        needs_tree(fabric, "a routing")?;
         Ok(Routing { routing: Arc::from(rule) })
     }
 

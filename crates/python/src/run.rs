@@ -17,7 +17,7 @@ use crate::answering::{BETWEEN_LOOKS, answering, reporting};
 use crate::error::{RunError, bad_input, input_error};
 use crate::machine::Machine;
 use crate::other_network::OtherNetwork;
-use crate::policy::policy_from;
+use crate::policy::policy_on;
 use crate::run_settings::{Down, Settings};
 use crate::table::Table;
 use crate::workload::Workload;
@@ -55,7 +55,7 @@ pub fn simulate(
 ) -> PyResult<Outcome> {
     let jobs = Arc::clone(&workload.get().jobs);
     let fabric = Arc::clone(&machine.get().fabric);
-    let (policy, raised) = policy_from(&settings.policy, settings.seed)?;
+    let (policy, raised) = policy_on(&fabric, &settings.policy, settings.seed)?;
     let queue = settings.queue_on(&fabric)?;
     let options = settings.options(&fabric, out_of_service)?;
     let run = PreparedRun { jobs, fabric, policy, queue, options };

@@ -11,7 +11,7 @@ use crate::decision::{Decision, Refusal};
 use crate::error::bad_input;
 use crate::machine::Machine;
 use crate::network::check_share;
-use crate::policy::{Raised, policy_from, queue_names};
+use crate::policy::{Raised, policy_on, queue_names};
 use crate::rank_k::{Profile, Rank, RankKArguments};
 use crate::routing::Routing;
 use crate::state::{ShareArg, min_bandwidth_from, share_from, within_from};
@@ -43,7 +43,7 @@ impl Scheduler {
         seed: u64,
         routing: &str,
     ) -> PyResult<Scheduler> {
-        let (policy, raised) = policy_from(policy, seed)?;
+        let (policy, raised) = policy_on(&machine.fabric, policy, seed)?;
         let discipline = topolane_scheduler::queue(queue).ok_or_else(|| {
             bad_input(format!("unknown queue {queue:?}; there are {}", queue_names()))
         })?;

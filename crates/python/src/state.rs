@@ -16,7 +16,8 @@ use crate::answering::answering;
 use crate::decision::{Answer, Decision};
 use crate::error::bad_input;
 use crate::machine::Machine;
-use crate::policy::policy_from;
+use crate::policy::policy_on;
+use crate::routing::needs_tree;
 
 /// Which job holds what on a machine, for placing requests.
 #[pyclass(module = "topolane._engine")]
@@ -160,7 +161,7 @@ impl State {
         let asked = self.request(nodes, members, slots, stacked)?;
         let request =
             Request { id, share, eligible, segment, within, room, min_bandwidth, ..asked };
-        let (policy, raised) = policy_from(policy, seed)?;
+        let (policy, raised) = policy_on(self.occupancy.fabric(), policy, seed)?;
         let (occupancy, jobs) = (Arc::clone(&self.occupancy), Arc::clone(&self.jobs));
         let answer = raised.asking(py, move || {
             let placed = policy.place(&request, &occupancy);
@@ -202,6 +203,7 @@ impl State {
     ) -> PyResult<Vec<MoveRow>> {
         self.check(&members, "member node")?;
         self.check(&fixed, "member node")?;
+        needs_tree(self.occupancy.fabric(), "a plan of moves")?;
         let machine = self.occupancy.fabric().nodes() as usize;
         if slots.len() != machine {
             return Err(bad_input(format!("{} slots are given for {machine} nodes", slots.len())));
@@ -229,7 +231,7 @@ impl State {
         beyond: u32,
         seed: u64,
     ) -> PyResult<Costs<'py>> {
-        let (policy, raised) = policy_from(policy, seed)?;
+        let (policy, raised) = policy_on(self.occupancy.fabric(), policy, seed)?;
         let request = Request { beyond, ..self.request(nodes, members, slots, stacked)? };
         let occupancy = Arc::clone(&self.occupancy);
         let costs = raised.asking(py, move || policy.weigh(&request, &occupancy))?;

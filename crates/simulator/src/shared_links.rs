@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use topolane_fabric::{CableId, Fabric};
+use topolane_fabric::{CableId, Fabric, LinkSet};
 use topolane_placement::Placement;
 
 use crate::simulate::Outcome;
@@ -59,7 +59,12 @@ pub struct PlacementStay<'a> {
 /// For every job, the number of links that another job may have used at the same time: uplinks of groups that both
 /// cross, links of nodes that both share, and WAN links on the routes of both. For a job that owns links, only its own
 /// links count. `stays` must be in order of their beginning.
+///
+/// On a wiring that is not a tree, it is the number of cables, for each direction.
 pub fn links_shared(fabric: &Fabric, jobs: usize, stays: Vec<PlacementStay<'_>>) -> Vec<u32> {
+    if !fabric.wiring().is_tree() {
+        return wired_links_shared(fabric, jobs, stays);
+    }
     // By level and group: the jobs that cross it and may still run. The top level has no uplinks; its entries are the
     // WAN links.
     let users = |groups: usize| (0..groups).map(|_| Vec::new()).collect();
@@ -82,6 +87,37 @@ pub fn links_shared(fabric: &Fabric, jobs: usize, stays: Vec<PlacementStay<'_>>)
             }
             present.push(user);
         }
+    }
+    shared
+}
+
+fn wired_links_shared(fabric: &Fabric, jobs: usize, stays: Vec<PlacementStay<'_>>) -> Vec<u32> {
+    let mut shared = vec![0; jobs];
+    // Each stay that may still last, with the links that it met another job on.
+    let mut present: Vec<(PlacementStay<'_>, LinkSet)> = Vec::new();
+    let mut count = |stay: &PlacementStay<'_>, met: &LinkSet| {
+        shared[stay.job] += fabric.cables_in(met);
+    };
+    for stay in stays {
+        present.retain(|(other, met)| {
+            let lasts = other.until > stay.from;
+            if !lasts {
+                count(other, met);
+            }
+            lasts
+        });
+        let mut own = LinkSet::default();
+        for (other, met) in &mut present {
+            let both = stay.placement.uses().and(other.placement.uses());
+            if !both.is_empty() {
+                *met = met.or(&both);
+                own = own.or(&both);
+            }
+        }
+        present.push((stay, own));
+    }
+    for (stay, met) in &present {
+        count(stay, met);
     }
     shared
 }

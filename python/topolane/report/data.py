@@ -170,6 +170,9 @@ class MachinePicture:
     `w` switches, switch `n` is on rail `n * rails // w`.
     """
 
+    wiring: str = "tree"
+    """The kind of wiring: "tree", or "dragonfly", of which there is no picture yet."""
+
     def __post_init__(self) -> None:
         if not self.levels:
             raise ValueError("a machine's picture needs at least its leaves")
@@ -214,6 +217,7 @@ class MachinePicture:
             [(name, nodes) for name, nodes, _ in machine.domains()],
             [machine.resources_of(node) for node in range(machine.nodes)] if has_gpus else (),
             rails if max(rails := machine.rails_by_level(), default=1) > 1 else (),
+            machine.wiring,
         )
 
     def rails_at(self, level: int) -> int:
@@ -232,4 +236,5 @@ class MachinePicture:
 
     def level_name(self, level: int) -> str:
         """The word for a group of `level` in the text (level 0 is the leaves)."""
-        return ("leaf", "pod")[level] if level < 2 else f"level-{level + 1}"
+        names = ("leaf", "pod") if self.wiring == "tree" else ("router", "group")
+        return names[level] if level < 2 else f"level-{level + 1}"

@@ -93,7 +93,8 @@ def write(
             sections.insert(0, _baseline_section(baseline, figures))
         sections += _network_sections(runs, picture, figures)
         sections += _gpu_sections(runs, picture, at, figures)
-        trees = (fat_tree.draw(run, picture, at, number) for number, run in enumerate(runs, start=1))
+        drawn = runs if picture.wiring == "tree" else []
+        trees = (fat_tree.draw(run, picture, at, number) for number, run in enumerate(drawn, start=1))
         sections.append(section(fat_tree.NAME, fat_tree.TITLE, trees, figures, fat_tree.words(picture)))
         (draft / "report.html").write_text(render(runs, picture, sections, png, sentence), encoding="utf-8")
     return directory / "report.html"

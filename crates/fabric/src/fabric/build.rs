@@ -12,6 +12,7 @@ use super::{CableId, Fabric, GroupIndex, LevelGroups, NodeIndex, SiteCabling, Wa
 use crate::description::{Cabling, Children, Description, Group, MissingCable, NodeDescription};
 use crate::error::InputError;
 use crate::resources::Resources;
+use crate::wiring::{Dragonfly, Wiring};
 
 impl Fabric {
     /// Checks a description and builds the fabric.
@@ -50,6 +51,7 @@ impl Fabric {
             missing: Vec::new(),
             climb: Vec::new(),
             cables: 0,
+            wiring: Wiring::Tree,
         };
         let mut switches = 0;
         for site in &description.sites {
@@ -73,11 +75,12 @@ impl Fabric {
         fabric.domains = Domains::of(description, &fabric.node_by_name)?;
         fabric.nest_domains();
         fabric.blocks = Blocks::of(&fabric);
+        fabric.measure_climbs();
+        fabric.wiring = Wiring::build(&description.wiring, &fabric)?;
         fabric.number_cables()?;
         fabric.count_uplinks_per_node();
         fabric.mark_missing(description)?;
         fabric.join_sites(description)?;
-        fabric.measure_climbs();
         Ok(fabric)
     }
 
@@ -223,7 +226,7 @@ impl Fabric {
                 first.push(next as CableId);
                 let site = &self.sites[self.site_of_group(index, group) as usize];
                 let cabling = site.cabling[index];
-                if self.has_switch_above(index, group) {
+                if self.has_switch_above(index, group) && (index == 0 || self.wiring.is_tree()) {
                     next += u64::from(site.width[index])
                         * u64::from(cabling.parents)
                         * u64::from(cabling.cables);
@@ -235,7 +238,7 @@ impl Fabric {
             first.push(next as CableId);
             self.levels[index].first_cable = first;
         }
-        self.cables = next as u32;
+        self.cables = next as u32 + self.wiring.dragonfly().map_or(0, Dragonfly::cables);
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::{CableId, Fabric, GroupIndex};
+use crate::description::SwitchCable;
 
 impl Fabric {
     /// The number of links with an id: cables (including missing ones), then WAN links.
@@ -62,7 +63,8 @@ impl Fabric {
         })
     }
 
-    /// The level, group, switch, parent and parallel cable of a cable id; `None` for a WAN link.
+    /// The level, group, switch, parent and parallel cable of a cable id; `None` for a WAN link, and for
+    /// cables of a wiring that is not a tree.
     pub fn cable_place(&self, id: CableId) -> Option<(usize, GroupIndex, u32, u32, u32)> {
         if id >= self.cables {
             return None;
@@ -89,10 +91,21 @@ impl Fabric {
             return 0.0;
         }
         let Some((level, group, ..)) = self.cable_place(id) else {
-            return self.wans[(id - self.cables) as usize].bandwidth;
+            return match id.checked_sub(self.cables) {
+                Some(wan) => self.wans[wan as usize].bandwidth,
+                None => self.wired_cable(id).map_or(0.0, |cable| cable.bandwidth),
+            };
         };
         let bandwidth = self.cabling(self.site_of_group(level, group), level).bandwidth;
         if level == 0 { bandwidth.min(self.kind(group).nic_bandwidth) } else { bandwidth }
+    }
+
+    /// The ends of a cable between switches of a wiring that is not a tree; `None` for any other link. The cables of
+    /// nodes come first.
+    pub fn wired_cable(&self, id: CableId) -> Option<SwitchCable> {
+        let below = self.levels[0].first_cable.last()?;
+        let dragonfly = self.wiring.dragonfly().filter(|_| id < self.cables)?;
+        dragonfly.cable(id.checked_sub(*below)?)
     }
 
     /// Ids of the cables that the cabling implies but that do not exist, ascending.

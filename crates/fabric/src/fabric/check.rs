@@ -8,7 +8,7 @@ use crate::node_kind::NodeKind;
 /// The deepest tree that is accepted.
 pub(crate) const DEEPEST: usize = 16;
 /// The most nodes that are accepted.
-pub(super) const MOST_NODES: usize = MOST_NAMES;
+pub(crate) const MOST_NODES: usize = MOST_NAMES;
 /// The most switches that are accepted, including parallel ones and padding of short branches.
 pub(crate) const MOST_SWITCHES: u64 = 1 << 20;
 /// The most cables: a million nodes under three levels at full bandwidth.
@@ -46,7 +46,7 @@ pub(crate) fn too_many_cables(name: &str, nodes: u32) -> InputError {
 }
 
 /// Checks that a name has no characters that a terminal obeys, because every command prints names.
-pub(super) fn check_name(what: &str, name: &str) -> Result<(), InputError> {
+pub(crate) fn check_name(what: &str, name: &str) -> Result<(), InputError> {
     if name.chars().all(is_printable) {
         return Ok(());
     }

@@ -3,7 +3,9 @@
 use super::{Fabric, GroupIndex};
 use crate::description::{
     Children, Description, Group, MissingCable, NodeDescription, SiteDescription, WanDescription,
+    WiringDescription,
 };
+use crate::wiring::Wiring;
 
 impl Fabric {
     /// The levels of switches of one site alone: [`Fabric::depth`] without padding.
@@ -42,6 +44,12 @@ impl Fabric {
             kinds: self.kinds().to_vec(),
             domains: self.describe_domains(),
             block_sizes: self.block_sizes().to_vec(),
+            wiring: match self.wiring() {
+                Wiring::Tree => WiringDescription::Tree,
+                Wiring::Dragonfly(dragonfly) => {
+                    WiringDescription::Dragonfly(dragonfly.description())
+                }
+            },
         }
     }
 

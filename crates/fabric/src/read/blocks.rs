@@ -129,6 +129,7 @@ pub(super) fn blocks(blocks: &[DescribedBlock], sizes: DescribedSizes) -> Result
         kinds: vec![NodeKind::default()],
         domains,
         block_sizes: sizes.sizes,
+        ..Description::default()
     };
     Ok(Read::with_notes(description, notes))
 }

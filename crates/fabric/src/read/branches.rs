@@ -53,7 +53,7 @@ pub fn branches(
         wans,
         kinds: vec![kind],
         domains: Vec::new(),
-        block_sizes: Vec::new(),
+        ..Description::default()
     })
 }
 

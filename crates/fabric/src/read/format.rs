@@ -1,8 +1,8 @@
 //! The list of machine formats, one row each.
 
 use super::{
-    MachineOptions, Read, ibnetdiscover, kubernetes, lingjun, lldp, machine_toml, netbox, openb,
-    slurm_conf, slurm_yaml, topograph,
+    MachineOptions, Read, aries, ibnetdiscover, kubernetes, lingjun, lldp, machine_toml, netbox,
+    openb, slurm_conf, slurm_yaml, topograph,
 };
 use crate::description::Description;
 use crate::error::{InputError, shown};
@@ -30,6 +30,8 @@ pub enum Format {
     Netbox,
     /// The output of `lldpctl -f json` from several devices.
     Lldp,
+    /// The interconnect file of a Cray XC.
+    Aries,
 }
 
 /// The properties of a format.
@@ -156,6 +158,16 @@ pub const FORMATS: &[FormatRow] = &[
         cables: true,
         topologies: false,
         read: lldp,
+    },
+    FormatRow {
+        format: Format::Aries,
+        name: "aries",
+        title: "the interconnect file of a Cray XC",
+        endings: &["interconnect"],
+        marks: aries::is_aries,
+        cables: true,
+        topologies: false,
+        read: aries::aries,
     },
 ];
 

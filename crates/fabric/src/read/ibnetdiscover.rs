@@ -141,7 +141,7 @@ pub(super) fn discovered(mut subnet: Subnet, nodes: &Nodes) -> Result<Discovery,
         wans: Vec::new(),
         kinds: vec![kind],
         domains: Vec::new(),
-        block_sizes: Vec::new(),
+        ..Description::default()
     };
     Ok(Discovery { subnet, description, cables })
 }

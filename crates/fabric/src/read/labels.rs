@@ -177,6 +177,7 @@ pub(super) fn machine_of(
         kinds,
         domains: sets.domains,
         block_sizes,
+        ..Description::default()
     };
     Ok(Read::with_notes(description, notes))
 }

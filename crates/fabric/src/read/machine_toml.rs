@@ -7,13 +7,13 @@ use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor, value::SeqAccessDeserializer};
 use toml::Spanned;
 
-use super::Read;
 use super::assemble::{Below, DescribedSwitch, RootedTree, assemble, at_line, nodes_mut};
 use super::networks::{self, NetworkTable};
 use super::toml_lines::TomlLines;
+use super::{Read, dragonfly};
 use crate::description::{
     Cabling, Children, Description, DomainDescription, Group, MissingCable, NodeDescription,
-    SiteDescription, WanDescription,
+    SiteDescription, WanDescription, WiringDescription,
 };
 use crate::error::{InputError, shown};
 use crate::fabric::{
@@ -43,6 +43,7 @@ struct MachineTable {
     domain: Vec<Domain>,
     #[serde(default)]
     network: Vec<NetworkTable>,
+    dragonfly: Option<Spanned<dragonfly::DragonflyTable>>,
 }
 
 #[derive(Deserialize)]
@@ -207,6 +208,7 @@ impl<'de> Deserialize<'de> for PerLevel {
 ///     name = "rack0"
 ///     nodes = "toy[1-18]"
 ///     bandwidth = 3.6e12              # of a node in each direction, bytes per second
+///     # [dragonfly] describes cables between switches that are no tree, at one site: see docs/reference/machines.md
 ///     [[network]]                     # another network over the same nodes: [`read`](super::read()) gives it
 ///     name = "storage"
 ///     file = "storage.ibnetdiscover"
@@ -243,7 +245,7 @@ pub(super) fn whole(text: &str) -> Result<Read, InputError> {
         wans: Vec::new(),
         kinds: Vec::new(),
         domains: Vec::new(),
-        block_sizes: Vec::new(),
+        ..Description::default()
     };
     let mut resources = Resources::default();
     let (place, kind) =
@@ -287,6 +289,9 @@ pub(super) fn whole(text: &str) -> Result<Read, InputError> {
             return Err(InputError::at(line, "block-sizes are given, but there is no [[domain]]"));
         }
         description.block_sizes = sizes;
+    }
+    if let Some(table) = machine.dragonfly {
+        description.wiring = WiringDescription::Dragonfly(dragonfly::wiring(lines, table)?);
     }
     let networks = networks::entries(lines, machine.network)?;
     let adapters = description.kinds[0].nic_bandwidth;

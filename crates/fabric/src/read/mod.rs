@@ -2,12 +2,14 @@
 
 mod absent;
 mod adapters;
+mod aries;
 mod assemble;
 mod blocks;
 mod branches;
 mod bundles;
 mod cable_list;
 mod devices;
+mod dragonfly;
 mod format;
 mod from_devices;
 mod homes;

@@ -48,7 +48,8 @@ impl AdaptiveRouting {
     /// Whether a complete route exists. If cables are missing, two groups that both have uplinks left may have none to
     /// the same switch.
     fn joins(&self, from: NodeIndex, to: NodeIndex) -> bool {
-        self.fabric.missing_cables().is_empty() || self.fabric.route(from, to).is_some()
+        let is_whole = self.fabric.missing_cables().is_empty() && self.fabric.wiring().is_tree();
+        is_whole || self.fabric.route(from, to).is_some()
     }
 }
 

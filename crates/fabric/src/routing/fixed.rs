@@ -53,6 +53,7 @@ impl Routing for Fixed {
         }
         if let Some(top) = self.fabric.common_level(from, to)
             && self.fabric.missing_cables().is_empty()
+            && self.fabric.wiring().is_tree()
         {
             self.fabric.whole_path(self.rule, (from, to), RailEnds::Same, top, path);
             return Ok(());

@@ -4,7 +4,10 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::names::{NameLimits, Names};
-use crate::description::{Children, Description, Group, NodeDescription, SiteDescription};
+use crate::description::{
+    Children, Description, DragonflyDescription, Group, NodeDescription, SiteDescription,
+    WiringDescription,
+};
 use crate::fabric::Fabric;
 use crate::hostlist::compress;
 use crate::node_kind::NodeKind;
@@ -24,6 +27,7 @@ pub(super) fn machine_toml_named(fabric: &Fabric, names: &mut Names) -> String {
     let mut description = fabric.description();
     rename_nodes(&mut description, &nodes);
     rename_others(&mut description, names);
+    rename_switches(&mut description, names);
     let mut text = format!("name = {}\n", quoted(&description.name));
     if !description.block_sizes.is_empty() {
         let _ = writeln!(text, "block-sizes = {:?}", description.block_sizes);
@@ -61,7 +65,64 @@ pub(super) fn machine_toml_named(fabric: &Fabric, names: &mut Names) -> String {
             domain.bandwidth
         );
     }
+    if let WiringDescription::Dragonfly(dragonfly) = &description.wiring {
+        put_dragonfly(&mut text, dragonfly);
+    }
     text
+}
+
+/// Writes the groups of switches and the cables between switches, with a table for each bandwidth.
+fn put_dragonfly(text: &mut String, dragonfly: &DragonflyDescription) {
+    let groups: Vec<String> =
+        dragonfly.groups.iter().map(|group| format!("  {},\n", quoted(&hostlist(group)))).collect();
+    let _ = writeln!(text, "\n[dragonfly]\ngroups = [ # switches\n{}]", groups.concat());
+    let mut bandwidths: Vec<f64> = dragonfly.cables.iter().map(|cable| cable.bandwidth).collect();
+    bandwidths.sort_by(f64::total_cmp);
+    bandwidths.dedup();
+    for bandwidth in bandwidths {
+        let _ = writeln!(text, "\n  [[dragonfly.cables]]\n  bandwidth = {bandwidth:?}");
+        text.push_str("  between = [ # two switches, counted over all groups from 0; cables\n");
+        let of_bandwidth = dragonfly
+            .cables
+            .iter()
+            .filter(|cable| cable.bandwidth.to_bits() == bandwidth.to_bits());
+        let cables: Vec<String> = of_bandwidth
+            .map(|cable| format!("[{}, {}, {}]", cable.between.0, cable.between.1, cable.count))
+            .collect();
+        for row in cables.chunks(8) {
+            let _ = writeln!(text, "    {},", row.join(", "));
+        }
+        text.push_str("  ]\n");
+    }
+}
+
+/// Shortens the names of the switches of a dragonfly to what a hostlist can hold, also those of its leaves.
+fn rename_switches(description: &mut Description, names: &mut Names) {
+    let WiringDescription::Dragonfly(dragonfly) = &mut description.wiring else { return };
+    names.begin(NameLimits::TOML);
+    let mut renamed = HashMap::new();
+    for name in dragonfly.groups.iter_mut().flatten() {
+        let written = names.unique("switch", name, "switch");
+        renamed.insert(std::mem::replace(name, written.clone()), written);
+    }
+    for site in &mut description.sites {
+        rename_leaves(&mut site.root, &renamed);
+    }
+}
+
+fn rename_leaves(group: &mut Group, renamed: &HashMap<String, String>) {
+    match &mut group.children {
+        Children::Groups(groups) => {
+            for group in groups {
+                rename_leaves(group, renamed);
+            }
+        }
+        Children::Nodes(_) => {
+            if let Some(name) = renamed.get(&group.name) {
+                group.name.clone_from(name);
+            }
+        }
+    }
 }
 
 /// Renames the nodes of a description, and in its domains; `names` are in node order.

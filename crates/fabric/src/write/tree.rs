@@ -7,6 +7,7 @@ use super::domains::put_domains;
 use super::numbers::{short, thousands};
 use crate::fabric::{Fabric, GroupIndex};
 use crate::hostlist::compress;
+use crate::wiring::Dragonfly;
 
 /// The longest hostlist in a line of the tree.
 const LONGEST_LIST: usize = 60;
@@ -95,12 +96,33 @@ fn put_kinds(text: &mut String, fabric: &Fabric) {
     }
 }
 
+fn put_dragonfly(text: &mut String, fabric: &Fabric, dragonfly: &Dragonfly) {
+    let bare = dragonfly.switches() - fabric.groups(1);
+    let without = if bare > 0 {
+        format!(", {} of them without nodes", thousands(bare))
+    } else {
+        String::new()
+    };
+    let _ = writeln!(
+        text,
+        "dragonfly: {}, {}{without}, {} inside groups and {} between them",
+        count(dragonfly.groups(), "group"),
+        count(dragonfly.switches(), "switch"),
+        count(dragonfly.cables() - dragonfly.cables_between_groups(), "cable"),
+        thousands(dragonfly.cables_between_groups()),
+    );
+}
+
 fn put_site(text: &mut String, fabric: &Fabric, site: u32) {
     let depth = fabric.depth();
     let nodes = fabric.node_range(depth, site);
     let levels: Vec<usize> = (0..depth).filter(|&level| !uncabled(fabric, site, level)).collect();
     let number =
         |values: Vec<u32>| values.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+    if let Some(dragonfly) = fabric.wiring().dragonfly() {
+        put_dragonfly(text, fabric, dragonfly);
+        return;
+    }
     let shape = match regular_children(fabric, site) {
         Some(children) => format!(
             "PGFT({}; {}; {})",

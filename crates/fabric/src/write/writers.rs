@@ -10,6 +10,7 @@ use super::{
     ibnetdiscover, ibsim_net, kubernetes, kueue, machine_toml, slurm_blocks, slurm_topology,
     slurm_yaml, topograph,
 };
+use crate::error::InputError;
 use crate::fabric::Fabric;
 use crate::node_kind::NodeKind;
 
@@ -85,6 +86,20 @@ impl Writer {
         WRITERS.iter().find(|writer| writer.name == name)
     }
 
+    /// Checks that the format can have the cables of the machine.
+    ///
+    /// # Errors
+    /// A format of cables that can only have those of trees.
+    pub fn check(&self, fabric: &Fabric) -> Result<(), InputError> {
+        if fabric.wiring().is_tree() || self.name == "toml" || !self.says.contains(&Cables) {
+            return Ok(());
+        }
+        let (name, machine, kind) = (self.name, fabric.name(), fabric.wiring().name());
+        Err(InputError::whole(format!(
+            "{name} is written for trees only, but {machine} is a {kind}"
+        )))
+    }
+
     /// A sentence for each thing that the machine has and the format cannot represent.
     pub fn lost(&self, fabric: &Fabric) -> Vec<String> {
         let name = self.name;
@@ -92,6 +107,10 @@ impl Writer {
         let mut lost = Vec::new();
         if left(Tree) && fabric.depth() > 1 {
             lost.push(format!("{name} does not say which switches there are: they are dropped"));
+        }
+        if left(Cables) && !fabric.wiring().is_tree() {
+            let kind = fabric.wiring().name();
+            lost.push(format!("{name} does not say the cables of a {kind}: they are dropped"));
         }
         let assumed = (0..fabric.sites()).all(|site| {
             (0..fabric.depth()).all(|level| {

@@ -55,6 +55,8 @@ impl Occupancy {
         self.count_crossings(placement, |count| *count += 1);
         self.slots.take(placement.links());
         self.change_strangers(placement, true);
+        self.used.add(placement.uses().words());
+        self.owned.add(placement.owned_words());
         if let (Some(network), Some(traffic)) = (&mut self.network, placement.traffic()) {
             network.enter(traffic);
         }
@@ -91,6 +93,8 @@ impl Occupancy {
             placement.links().iter().all(|&cable| self.slots.is_free(cable))
         };
         keeps_links
+            && !self.used.meets(placement.owned_words())
+            && !self.owned.meets(placement.uses().words())
             && match placement.share() {
                 Share::Whole => placement.held().all(|node| self.idle.contains(node)),
                 Share::Part(amounts) => self.has_slots(placement, amounts),
@@ -143,6 +147,8 @@ impl Occupancy {
         self.count_crossings(placement, |count| *count -= 1);
         self.slots.give_back(placement.links());
         self.change_strangers(placement, false);
+        self.used.remove(placement.uses().words());
+        self.owned.remove(placement.owned_words());
         if let (Some(network), Some(traffic)) = (&mut self.network, placement.traffic()) {
             network.leave(traffic);
         }

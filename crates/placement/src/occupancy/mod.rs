@@ -18,6 +18,7 @@ use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex, NodeSet, Routing};
 use crate::dedicated::uplink_slots::UplinkSlots;
 use crate::demand::Demand;
 use crate::job_traffic::LaidTraffic;
+use crate::link_load::LinkLoad;
 use crate::network_load::NetworkLoad;
 use crate::placement::Placement;
 use crate::request::{Request, Share};
@@ -63,6 +64,9 @@ pub struct Occupancy {
     /// By level: the number of isolated placements that cross each group.
     isolated_crossing: Vec<Vec<u32>>,
     slots: UplinkSlots,
+    /// On a wiring that is not a tree: the placements that may use each link, and those that no other may join there.
+    used: LinkLoad,
+    owned: LinkLoad,
     cut_off: CutOff,
     /// What the placements send; `None` if not tracked.
     network: Option<Box<NetworkLoad>>,
@@ -119,6 +123,8 @@ impl Clone for Occupancy {
             crossing,
             isolated_crossing,
             slots,
+            used,
+            owned,
             cut_off,
             network,
             demand,
@@ -144,6 +150,8 @@ impl Clone for Occupancy {
         self.crossing.clone_from(crossing);
         self.isolated_crossing.clone_from(isolated_crossing);
         self.slots.clone_from(slots);
+        self.used.clone_from(used);
+        self.owned.clone_from(owned);
         self.cut_off.clone_from(cut_off);
         self.network.clone_from(network);
         self.demand.clone_from(demand);
@@ -191,6 +199,8 @@ impl Occupancy {
             isolated_crossing: (0..=fabric.depth()).map(per_group).collect(),
             cut_off: CutOff::of(&fabric, &slots),
             slots,
+            used: LinkLoad::new(fabric.link_words()),
+            owned: LinkLoad::new(fabric.link_words()),
             network: None,
             demand: Arc::default(),
             largest: (0..=fabric.depth()).map(largest).collect(),
@@ -231,6 +241,8 @@ impl Occupancy {
             crossing: self.crossing.clone(),
             isolated_crossing: self.isolated_crossing.clone(),
             slots: self.slots.clone(),
+            used: self.used.clone(),
+            owned: self.owned.clone(),
             cut_off: self.cut_off.clone(),
             network: None,
             demand: Arc::clone(&self.demand),
@@ -386,6 +398,11 @@ impl Occupancy {
 
     pub(crate) fn slots(&self) -> &UplinkSlots {
         &self.slots
+    }
+
+    /// On a wiring that is not a tree: the links that placements may use.
+    pub(crate) fn used_links(&self) -> &LinkLoad {
+        &self.used
     }
 
     /// Appends the cables of some free slots of a switch, which is given by level, group and number.

@@ -4,7 +4,7 @@ use topolane_fabric::{GroupIndex, NodeIndex};
 
 use crate::group_costs::{GroupLoad, LeastCosts, hops};
 use crate::least_sums::FORBIDDEN;
-use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, SlotCosts, Traits};
+use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, SlotCosts, Traits, Wirings};
 
 /// Finds a placement with the least possible hop-bytes for uniform traffic, including running members. Among placements
 /// with equal hops it takes the one with fewest pairs of members on different nodes, then the tightest: the fewest free
@@ -50,7 +50,11 @@ impl Policy for HopBytesExact {
     }
 
     fn traits(&self) -> Traits {
-        if self.isolated { Traits::ISOLATES } else { Traits::COUNT_ONLY }
+        if self.isolated {
+            Traits::ISOLATES
+        } else {
+            Traits { wirings: Wirings::TREE, ..Traits::COUNT_ONLY }
+        }
     }
 
     fn choose(

@@ -2,8 +2,10 @@ use std::cmp::Reverse;
 
 use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
 
+use crate::dragonfly::{Promise, nodes_apart};
 use crate::{
     Choice, FreeSlots, Homes, Looking, Obstacle, Occupancy, Policy, Refusal, Request, Traits,
+    Wirings,
 };
 
 /// Interference-free allocation (SC'18): no link carries traffic of two jobs, whatever the routing.
@@ -14,6 +16,8 @@ use crate::{
 ///
 /// A job inside one domain uses no link of the tree and conflicts with no other job. If domains span leaves, a job that
 /// fits in one goes to the domain with the fewest free slots that suffice.
+///
+/// On a dragonfly, no other job may use a link on any minimal route between nodes of the job: see `dragonfly`.
 ///
 /// Otherwise the choice is as in the paper: groups that can hold the whole job are tried with the fewest free slots
 /// first; inside, groups that the job may cross are filled with the most free slots first.
@@ -26,7 +30,7 @@ impl Policy for Isolated {
     }
 
     fn traits(&self) -> Traits {
-        Traits::ISOLATES
+        Traits { wirings: Wirings::ANY, ..Traits::ISOLATES }
     }
 
     fn choose(
@@ -35,6 +39,9 @@ impl Policy for Isolated {
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
+        if !free.fabric().wiring().is_tree() {
+            return nodes_apart(Promise::AllLinks, request, free, occupancy).map(Choice::nodes);
+        }
         if let Some(nodes) = in_one_domain(request, free) {
             return Ok(Choice::nodes(nodes));
         }
@@ -57,6 +64,9 @@ impl Policy for Isolated {
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<(), Refusal> {
+        if !free.fabric().wiring().is_tree() {
+            return self.choose(request, free, occupancy).map(drop);
+        }
         if in_one_domain(request, free).is_some() {
             return Ok(());
         }
@@ -69,6 +79,9 @@ impl Policy for Isolated {
     }
 
     fn homes(&self, request: &Request, occupancy: &Occupancy) -> Option<Homes> {
+        if !occupancy.fabric().wiring().is_tree() {
+            return None;
+        }
         let class = class_of(request, occupancy).ok()?;
         let fabric = occupancy.fabric();
         let mut homes = Homes::groups(fabric, class, request.nodes);
@@ -80,6 +93,9 @@ impl Policy for Isolated {
 
     fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
         let top = looking.occupancy.fabric().depth();
+        if !looking.occupancy.fabric().wiring().is_tree() {
+            return (top, Vec::new());
+        }
         let class = class_of(looking.request, looking.occupancy).unwrap_or(top);
         (class, looking.crossed(class, true))
     }

@@ -7,9 +7,11 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use topolane_fabric::{
     Cabling, Children, Description, Fabric, Group, NodeDescription, NodeIndex, NodeKind, NodeSet,
-    SiteDescription, WanDescription, pgft,
+    SiteDescription, WanDescription, Wiring, pgft,
 };
-use topolane_placement::{Occupancy, POLICIES, Placement, Policy, Request, Share, policy};
+use topolane_placement::{
+    Occupancy, POLICIES, Placement, Policy, PolicyInfo, Request, Share, policy,
+};
 
 /// Returns a policy by name.
 pub fn rule(name: &str) -> Box<dyn Policy> {
@@ -73,7 +75,7 @@ pub fn build(sites: &[Site], joined: bool) -> Arc<Fabric> {
         wans: Vec::new(),
         kinds: vec![large, small],
         domains: Vec::new(),
-        block_sizes: Vec::new(),
+        ..Description::default()
     };
     if joined {
         for pair in machine.sites.windows(2) {
@@ -279,4 +281,10 @@ pub fn seen(occupancy: &Occupancy) -> impl PartialEq + std::fmt::Debug + use<> {
         occupancy.in_service().clone(),
         occupancy.idle_nodes(),
     )
+}
+
+/// The policies that work on trees, except `recorded`.
+pub fn tree_policies() -> impl Iterator<Item = &'static PolicyInfo> {
+    let on_trees = |info: &&PolicyInfo| (info.build)(0).traits().wirings.has(&Wiring::Tree);
+    POLICIES.iter().filter(on_trees).filter(|info| info.name != "recorded")
 }

@@ -110,6 +110,7 @@ fn suits(view: &View<'_>) -> bool {
     let (policy, occupancy, running) = (view.policy, &*view.occupancy, &*view.running);
     let fabric = occupancy.fabric();
     policy.traits().isolates
+        && fabric.wiring().is_tree()
         && policy.dedicates_links().is_none()
         && occupancy.is_joined()
         && occupancy.network().is_none()

@@ -40,6 +40,8 @@ EMPTY = {"idle": IDLE, "out-of-service": MUTED}
 
 def words(picture: MachinePicture) -> str:
     """The caption of the picture for this machine."""
+    if picture.wiring != "tree":
+        return f"Only trees can be drawn, and this machine is a {picture.wiring}: there is no picture."
     return WORDS + (WORDS_OF_RAILS if picture.rails else "")
 
 

@@ -1,0 +1,64 @@
+//! Reads the table `[dragonfly]` of our own format.
+
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::assemble::at_line;
+use super::toml_lines::TomlLines;
+use crate::description::{DragonflyDescription, SwitchCable};
+use crate::error::InputError;
+use crate::fabric::positive;
+use crate::hostlist::expand;
+
+/// The switches of each group, and the cables between switches.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct DragonflyTable {
+    groups: Vec<Spanned<String>>,
+    #[serde(default)]
+    cables: Vec<Spanned<CableTable>>,
+}
+
+/// Cables of one bandwidth: two switches, counted over all groups from 0, and the number of parallel cables.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct CableTable {
+    bandwidth: f64,
+    between: Vec<[u32; 3]>,
+}
+
+/// Returns the wiring. What no dragonfly can be is left to [`Fabric::build`](crate::Fabric::build).
+///
+/// # Errors
+/// With its line: a hostlist that is none; a cable of a switch that is not there, from a switch to itself, or without a
+/// count; a bandwidth that is not above 0.
+pub(super) fn wiring(
+    lines: &TomlLines,
+    table: Spanned<DragonflyTable>,
+) -> Result<DragonflyDescription, InputError> {
+    let DragonflyTable { groups, cables } = table.into_inner();
+    let mut wiring = DragonflyDescription::default();
+    for group in groups {
+        let line = lines.at(group.span().start);
+        wiring.groups.push(expand(group.get_ref()).map_err(|error| at_line(error, line))?);
+    }
+    let switches = wiring.groups.iter().map(Vec::len).sum::<usize>() as u64;
+    for cables in cables {
+        let line = lines.at(cables.span().start);
+        let CableTable { bandwidth, between } = cables.into_inner();
+        if !positive(bandwidth) {
+            let message = format!("bandwidth of cables must be above 0, not {bandwidth} B/s");
+            return Err(InputError::at(line, message));
+        }
+        for [a, b, count] in between {
+            if u64::from(a.max(b)) >= switches || a == b || count == 0 {
+                let message = format!(
+                    "[{a}, {b}, {count}] is not two of the {switches} switches, from 0, and a number of cables"
+                );
+                return Err(InputError::at(line, message));
+            }
+            wiring.cables.push(SwitchCable { between: (a, b), count, bandwidth });
+        }
+    }
+    Ok(wiring)
+}

@@ -1,0 +1,67 @@
+//! Sets of directed links, as sparse bit sets.
+
+/// A set of directed links of a wiring that is not a tree. A link is all parallel cables from one switch to another, or
+/// from one group to another, because traffic may use any of them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LinkSet {
+    /// Number and bits of each word that is not 0, ascending.
+    words: Box<[(u32, u64)]>,
+}
+
+impl LinkSet {
+    /// Returns the set of these words; their numbers ascend.
+    pub(super) fn of(words: Vec<(u32, u64)>) -> Self {
+        debug_assert!(words.windows(2).all(|pair| pair[0].0 < pair[1].0), "words ascend");
+        LinkSet { words: words.into_iter().filter(|&(_, bits)| bits != 0).collect() }
+    }
+
+    /// Number and bits of each word that is not 0, ascending.
+    #[inline]
+    pub fn words(&self) -> &[(u32, u64)] {
+        &self.words
+    }
+
+    /// Whether the set is empty.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// The number of links, where parallel cables count once.
+    pub fn len(&self) -> u32 {
+        self.words.iter().map(|&(_, bits)| bits.count_ones()).sum()
+    }
+
+    /// The links that are also in another set.
+    #[must_use]
+    pub fn and(&self, other: &LinkSet) -> LinkSet {
+        let mut theirs = other.words.iter().peekable();
+        let mut both = Vec::new();
+        for &(number, bits) in &self.words {
+            while theirs.next_if(|&&(next, _)| next < number).is_some() {}
+            if let Some(&(_, other)) = theirs.next_if(|&&(next, _)| next == number) {
+                both.push((number, bits & other));
+            }
+        }
+        LinkSet::of(both)
+    }
+
+    /// The links of both sets.
+    #[must_use]
+    pub fn or(&self, other: &LinkSet) -> LinkSet {
+        let mut all: Vec<(u32, u64)> = self.words.iter().chain(&other.words).copied().collect();
+        all.sort_unstable_by_key(|&(number, _)| number);
+        all.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 |= next.1;
+            }
+            same
+        });
+        LinkSet::of(all)
+    }
+
+    /// The words with a number from `first` on.
+    pub(super) fn words_from(&self, first: u32) -> &[(u32, u64)] {
+        &self.words[self.words.partition_point(|&(number, _)| number < first)..]
+    }
+}

@@ -1,0 +1,114 @@
+//! What one group of a dragonfly can still give to a job.
+
+use std::cmp::Reverse;
+
+use topolane_fabric::{GroupIndex, NodeIndex, SwitchSet};
+
+use super::clique::{Conflicts, bits};
+use super::{Promise, Search};
+
+/// What a group has for a job that is also in certain other groups.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part {
+    /// The index of the group among those with free slots.
+    pub room: usize,
+    /// The gateways to the other groups of the job.
+    pub gates: SwitchSet,
+    /// The routers that the job may have together.
+    pub routers: SwitchSet,
+    /// Their free slots.
+    pub most: u32,
+}
+
+/// The free slots of a group, by router, and which routers a job may have together.
+pub(super) struct GroupRoom<'a> {
+    search: &'a Search<'a>,
+    group: u32,
+    /// Free slots and leaf of each router that has any, by its place in the group.
+    routers: Vec<(u32, u32, GroupIndex)>,
+    /// For each router, the routers that a job cannot have, or reach, together with it. `None` if no link of the group
+    /// matters.
+    conflicts: Option<Conflicts>,
+}
+
+impl<'a> GroupRoom<'a> {
+    /// Looks at a group of level 2 of the hierarchy.
+    pub fn new(search: &'a Search<'a>, of_hierarchy: GroupIndex) -> Self {
+        let (free, dragonfly) = (search.free, search.dragonfly);
+        let group = dragonfly.group_of_level_2(of_hierarchy);
+        let router = |leaf| {
+            let place = dragonfly.place_of(dragonfly.switch_of_leaf(leaf));
+            (place, free.count(1, leaf), leaf)
+        };
+        let leaves = free.fabric().children(2, of_hierarchy);
+        let routers: Vec<_> = leaves.map(router).filter(|router| router.1 > 0).collect();
+        let used = |word| search.occupancy.used_links().word(word);
+        let conflicts = match search.promise {
+            Promise::BetweenGroups => None,
+            Promise::AllLinks => {
+                dragonfly.open_in(group, &used).and_then(|open| Conflicts::of(&open))
+            }
+        };
+        GroupRoom { search, group, routers, conflicts }
+    }
+
+    /// The number of the group in the dragonfly.
+    pub fn group(&self) -> u32 {
+        self.group
+    }
+
+    /// What the group, which is the `room`-th, has for a job that also uses these gateways.
+    pub fn part(&self, room: usize, gates: SwitchSet) -> Part {
+        let routers = self.together(gates);
+        let is_among = |router: &&(u32, u32, GroupIndex)| routers >> router.0 & 1 == 1;
+        let most = self.routers.iter().filter(is_among).map(|router| router.1).sum();
+        Part { room, gates, routers, most }
+    }
+
+    /// How many gateways of the part another job could get, or has, if this one takes `wanted` slots. Its traffic
+    /// arrives there, so the traffic of the other must not leave over gateways on routers of this job.
+    pub fn exposed(&self, part: &Part, wanted: u32) -> u32 {
+        let mut left = wanted;
+        let is_own = |router: &&(u32, u32, GroupIndex)| {
+            let is_taken = left > 0 && (part.gates & part.routers) >> router.0 & 1 == 1;
+            left -= if is_taken { router.1.min(left) } else { 0 };
+            is_taken
+        };
+        part.gates.count_ones() - self.in_order(part).filter(is_own).count() as u32
+    }
+
+    /// Takes up to `wanted` slots of a part.
+    pub fn take(&self, part: &Part, wanted: u32, nodes: &mut Vec<NodeIndex>) {
+        let mut routers: Vec<_> = self.in_order(part).collect();
+        let mut left = wanted;
+        while left > 0 && !routers.is_empty() {
+            // The fullest router that suffices comes last.
+            let last = routers.iter().enumerate().filter(|(_, router)| router.1 >= left);
+            let last = last.min_by_key(|(_, router)| router.1).map(|(index, _)| index);
+            let (_, _, leaf) = routers.remove(last.unwrap_or(0));
+            left -= self.search.free.take(1, *leaf, left, nodes);
+        }
+    }
+
+    /// The routers of a part: gateways first, because then no other job can be where its traffic arrives; of the others
+    /// the emptiest first.
+    fn in_order(&self, part: &Part) -> impl Iterator<Item = &(u32, u32, GroupIndex)> + use<'_, 'a> {
+        let has = |set: SwitchSet, place: u32| set >> place & 1 == 1;
+        let mut routers: Vec<_> =
+            self.routers.iter().filter(|router| has(part.routers, router.0)).collect();
+        routers.sort_by_key(|&&(place, count, _)| (!has(part.gates, place), Reverse(count), place));
+        routers.into_iter()
+    }
+
+    /// Routers that a job may have together, if it also uses these gateways, with as many slots as possible.
+    fn together(&self, gates: SwitchSet) -> SwitchSet {
+        let Some(conflicts) = &self.conflicts else { return SwitchSet::MAX };
+        let able = self.routers.iter().map(|&(place, ..)| place as usize);
+        let able = able.filter(|&place| conflicts.of_switch(place) & gates == 0);
+        let able = able.fold(0, |set, place| set | 1 << place);
+        let mut weights = vec![0; SwitchSet::BITS as usize];
+        self.routers.iter().for_each(|&(place, count, _)| weights[place as usize] = count);
+        debug_assert!(bits(able).all(|place| weights[place] > 0), "routers have slots");
+        conflicts.heaviest(able, &weights)
+    }
+}

@@ -1,0 +1,99 @@
+//! Which groups of a dragonfly a job gets.
+
+use super::group_room::{GroupRoom, Part};
+use super::{Promise, Search};
+
+/// The most steps of one search.
+const MOST_STEPS: u32 = 20_000;
+/// The most steps after the first set was found.
+const MOST_STEPS_AFTER: u32 = 500;
+
+/// A search for sets of groups such that no other job uses the links between them.
+pub(super) struct GroupSets<'a> {
+    search: &'a Search<'a>,
+    rooms: &'a [GroupRoom<'a>],
+    /// Index of each room and the most slots that it has, those with most first.
+    order: Vec<(usize, u32)>,
+    steps_left: u32,
+    /// Of the best set: the gateways that it leaves to others and the slots that it has; its parts.
+    best: Option<((u32, u32), Vec<Part>)>,
+}
+
+impl<'a> GroupSets<'a> {
+    pub fn new(search: &'a Search<'a>, rooms: &'a [GroupRoom<'a>]) -> Self {
+        let most = |(number, room): (usize, &GroupRoom<'_>)| (number, room.part(number, 0).most);
+        let mut order: Vec<(usize, u32)> = rooms.iter().enumerate().map(most).collect();
+        order.sort_by_key(|&(room, most)| (std::cmp::Reverse(most), room));
+        GroupSets { search, rooms, order, steps_left: MOST_STEPS, best: None }
+    }
+
+    /// Returns the parts of a smallest set with enough slots: of these the one that leaves the fewest gateways to others,
+    /// then the one with the fewest slots.
+    pub fn best(mut self) -> Option<Vec<Part>> {
+        for size in 1..=self.order.len() {
+            self.extend(0, &mut Vec::with_capacity(size), 0, size);
+            if let Some((_, parts)) = self.best {
+                return Some(parts);
+            }
+        }
+        None
+    }
+
+    /// Tries all sets that add `left` of the rooms from place `from` on to `chosen`, which have `slots`.
+    fn extend(&mut self, from: usize, chosen: &mut Vec<usize>, slots: u32, left: usize) {
+        if left == 0 {
+            self.judge(chosen);
+            return;
+        }
+        for at in from..self.order.len() {
+            let next = self.order[at..].iter().take(left).map(|&(_, most)| most).sum::<u32>();
+            let is_best = self.best.as_ref().is_some_and(|best| best.0 == (0, self.search.wanted));
+            if slots + next < self.search.wanted || self.steps_left == 0 || is_best {
+                return;
+            }
+            self.steps_left -= 1;
+            let (room, most) = self.order[at];
+            if chosen.iter().all(|&other| self.are_apart(other, room)) {
+                chosen.push(room);
+                self.extend(at + 1, chosen, slots + most, left - 1);
+                chosen.pop();
+            }
+        }
+    }
+
+    /// Whether no other job uses the links between two groups.
+    fn are_apart(&self, a: usize, b: usize) -> bool {
+        let used = |word| self.search.occupancy.used_links().word(word);
+        let (a, b) = (self.rooms[a].group(), self.rooms[b].group());
+        !self.search.dragonfly.is_used_between(a, b, &used)
+    }
+
+    /// Keeps the parts of a set if they have enough slots and are better than the best so far.
+    fn judge(&mut self, chosen: &[usize]) {
+        let groups = || chosen.iter().map(|&room| self.rooms[room].group());
+        let part = |&room: &usize| {
+            let gates = self.search.dragonfly.gates_to(self.rooms[room].group(), groups());
+            self.rooms[room].part(room, gates)
+        };
+        let mut parts: Vec<Part> = chosen.iter().map(part).collect();
+        let slots: u32 = parts.iter().map(|part| part.most).sum();
+        if slots < self.search.wanted {
+            return;
+        }
+        parts.sort_by_key(|part| part.most);
+        let mut left = self.search.wanted;
+        let exposed = parts.iter().map(|part| {
+            let exposed = self.rooms[part.room].exposed(part, left);
+            left -= part.most.min(left);
+            exposed
+        });
+        let price = match self.search.promise {
+            Promise::BetweenGroups => (0, slots),
+            Promise::AllLinks => (exposed.sum(), slots),
+        };
+        if self.best.as_ref().is_none_or(|best| price < best.0) {
+            self.best = Some((price, parts));
+            self.steps_left = self.steps_left.min(MOST_STEPS_AFTER);
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Searches for nodes of a dragonfly whose links no other job uses.
+
+mod clique;
+mod group_room;
+mod group_sets;
+
+use topolane_fabric::{Dragonfly, NodeIndex};
+
+use crate::free_slots::FreeSlots;
+use crate::occupancy::Occupancy;
+use crate::refusal::Refusal;
+use crate::request::Request;
+use group_room::GroupRoom;
+use group_sets::GroupSets;
+
+/// Which links no other job may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Promise {
+    /// The links between groups.
+    BetweenGroups,
+    /// All links.
+    AllLinks,
+}
+
+/// Returns nodes for a request such that the promise holds: on one router if possible, else in as few groups as
+/// possible. Of these it takes those where the fewest gateways of the job are left to others, then those where the least
+/// is left over.
+///
+/// # Errors
+/// There are no such nodes, or the search reached its bound; the request has members elsewhere.
+pub(crate) fn nodes_apart(
+    promise: Promise,
+    request: &Request,
+    free: &FreeSlots<'_>,
+    occupancy: &Occupancy,
+) -> Result<Vec<NodeIndex>, Refusal> {
+    let refuse = || free.would_share_links(request);
+    let Some(dragonfly) = free.fabric().wiring().dragonfly() else { return Err(refuse()) };
+    if !request.members.is_empty() || request.beyond > 0 {
+        return Err(refuse());
+    }
+    let free = &*free.unshared(request, occupancy);
+    let search = Search { promise, free, occupancy, dragonfly, wanted: request.nodes };
+    let nodes = search.on_one_router().or_else(|| search.in_groups()).ok_or_else(refuse)?;
+    // The search reasons about parts of the links; this asks for all of them.
+    let links = free.fabric().links_of(&nodes);
+    let own = match promise {
+        Promise::BetweenGroups => dragonfly.between_groups(&links),
+        Promise::AllLinks => links.words(),
+    };
+    debug_assert!(!occupancy.used_links().meets(own), "the search keeps its promise");
+    if occupancy.used_links().meets(own) { Err(refuse()) } else { Ok(nodes) }
+}
+
+struct Search<'a> {
+    promise: Promise,
+    free: &'a FreeSlots<'a>,
+    occupancy: &'a Occupancy,
+    dragonfly: &'a Dragonfly,
+    wanted: u32,
+}
+
+impl Search<'_> {
+    /// All slots on the router with the fewest free slots that suffice: such a job uses no link.
+    fn on_one_router(&self) -> Option<Vec<NodeIndex>> {
+        let counts = self.free.counts_of(1).iter().zip(0..);
+        let (_, leaf) = counts.filter(|&(&count, _)| count >= self.wanted).min()?;
+        let mut nodes = Vec::with_capacity(self.wanted as usize);
+        self.free.take(1, leaf, self.wanted, &mut nodes);
+        Some(nodes)
+    }
+
+    /// Slots in as few groups as possible.
+    fn in_groups(&self) -> Option<Vec<NodeIndex>> {
+        let fabric = self.free.fabric();
+        let rooms: Vec<GroupRoom<'_>> = (0..fabric.groups(2))
+            .filter(|&group| self.free.count(2, group) > 0)
+            .map(|group| GroupRoom::new(self, group))
+            .collect();
+        let mut parts = GroupSets::new(self, &rooms).best()?;
+        parts.sort_by_key(|part| part.most);
+        let mut nodes = Vec::with_capacity(self.wanted as usize);
+        for part in &parts {
+            let left = self.wanted - nodes.len() as u32;
+            rooms[part.room].take(part, left, &mut nodes);
+        }
+        nodes.sort_unstable();
+        (nodes.len() as u32 == self.wanted).then_some(nodes)
+    }
+}

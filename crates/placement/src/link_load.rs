@@ -1,0 +1,79 @@
+//! Counts how many placements use each link of a wiring that is not a tree.
+
+/// A counter for each directed link, 64 links to a word: bit `n` of a counter is in plane `n`. So a claim adds to 64
+/// counters at once, and while no two jobs share a link there is one plane.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct LinkLoad {
+    /// The links with a counter above 0. Empty on a tree.
+    used: Vec<u64>,
+    /// The bits of the counters, the lowest first.
+    planes: Vec<Vec<u64>>,
+}
+
+impl LinkLoad {
+    /// Returns counters of 0 for this number of words.
+    pub fn new(words: u32) -> Self {
+        LinkLoad { used: vec![0; words as usize], planes: Vec::new() }
+    }
+
+    /// The links of a word that any placement uses.
+    #[inline]
+    pub fn word(&self, number: u32) -> u64 {
+        self.used[number as usize]
+    }
+
+    /// Whether any placement uses any of these links.
+    pub fn meets(&self, words: &[(u32, u64)]) -> bool {
+        words.iter().any(|&(number, bits)| self.used[number as usize] & bits != 0)
+    }
+
+    /// Counts one more placement on these links.
+    pub fn add(&mut self, words: &[(u32, u64)]) {
+        for &(number, bits) in words {
+            let (at, mut carry, mut plane) = (number as usize, bits, 0);
+            while carry != 0 {
+                if plane == self.planes.len() {
+                    self.planes.push(vec![0; self.used.len()]);
+                }
+                let word = &mut self.planes[plane][at];
+                (*word, carry) = (*word ^ carry, *word & carry);
+                plane += 1;
+            }
+            self.used[at] |= bits;
+        }
+    }
+
+    /// Counts one placement less on these links, each of which has a counter above 0.
+    pub fn remove(&mut self, words: &[(u32, u64)]) {
+        for &(number, bits) in words {
+            let (at, mut borrow) = (number as usize, bits);
+            for plane in &mut self.planes {
+                let word = &mut plane[at];
+                (*word, borrow) = (*word ^ borrow, !*word & borrow);
+            }
+            self.used[at] = self.planes.iter().fold(0, |all, plane| all | plane[at]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The counters are those of a plain count, after any claims and releases.
+    #[test]
+    fn a_link_is_used_until_its_last_placement_leaves() {
+        let sets = [vec![(0, 0b111)], vec![(0, 0b110), (1, 1)], vec![(0, 0b100)], vec![(0, 0b100)]];
+        let mut load = LinkLoad::new(2);
+        sets.iter().for_each(|set| load.add(set));
+        assert_eq!((load.word(0), load.word(1)), (0b111, 1));
+        load.remove(&sets[0]);
+        assert_eq!(load.word(0), 0b110, "link 0 had one placement");
+        load.remove(&sets[2]);
+        load.remove(&sets[1]);
+        assert_eq!((load.word(0), load.word(1)), (0b100, 0));
+        assert!(load.meets(&[(0, 0b100)]) && !load.meets(&[(0, 0b011), (1, 1)]));
+        load.remove(&sets[3]);
+        assert_eq!((load.word(0), load.word(1)), (0, 0));
+    }
+}

@@ -1,0 +1,40 @@
+//! The kinds of wiring on which a policy works.
+
+use std::fmt;
+
+use topolane_fabric::Wiring;
+
+/// A set of kinds of wiring.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wirings {
+    tree: bool,
+    dragonfly: bool,
+}
+
+impl Wirings {
+    /// All kinds: for a policy that only reads the hierarchy of groups.
+    pub const ANY: Wirings = Wirings { tree: true, dragonfly: true };
+    /// Trees only: for a policy that counts hops or uplinks as in a tree, or isolates by the groups that jobs cross.
+    pub const TREE: Wirings = Wirings { tree: true, dragonfly: false };
+    /// Dragonflies only.
+    pub const DRAGONFLY: Wirings = Wirings { tree: false, dragonfly: true };
+
+    /// Whether a wiring is of one of these kinds.
+    #[inline]
+    pub fn has(self, wiring: &Wiring) -> bool {
+        match wiring {
+            Wiring::Tree => self.tree,
+            Wiring::Dragonfly(_) => self.dragonfly,
+        }
+    }
+}
+
+impl fmt::Display for Wirings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match (self.tree, self.dragonfly) {
+            (true, false) => "a tree",
+            (false, true) => "a dragonfly",
+            _ => "a tree or a dragonfly",
+        })
+    }
+}

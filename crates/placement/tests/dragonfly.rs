@@ -1,0 +1,240 @@
+//! Policies on dragonflies: what they promise, and which refuse. tests/wirings has a checker that knows only the cables.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+use topolane_fabric::{Fabric, preset};
+use topolane_placement::{
+    KeepOff, LinkUse, Occupancy, POLICIES, Placement, Refusal, Request, Share, areas, policy,
+};
+
+fn machine(name: &str) -> Arc<Fabric> {
+    Arc::new(Fabric::build(&preset(name).unwrap().unwrap()).unwrap())
+}
+
+fn machines() -> impl Strategy<Value = Arc<Fabric>> {
+    prop::sample::select(vec![
+        "slingshot(nodes=48, groups=3, switches=4, cables=1)",
+        "slingshot(nodes=60, groups=5, switches=3, cables=2)",
+        "slingshot(nodes=64, groups=4, switches=8, cables=3)",
+    ])
+    .prop_map(machine)
+}
+
+/// A job that comes, by its nodes, or the end of one that runs.
+fn events() -> impl Strategy<Value = Vec<Result<u32, Index>>> {
+    let event = prop_oneof![3 => (1u32..24).prop_map(Ok), 1 => any::<Index>().prop_map(Err)];
+    prop::collection::vec(event, 1..40)
+}
+
+/// The jobs that a policy lets run, with the state.
+fn run(
+    name: &str,
+    fabric: &Arc<Fabric>,
+    events: &[Result<u32, Index>],
+    mut see: impl FnMut(&[(u64, Placement)], &Occupancy),
+) -> (Vec<(u64, Placement)>, Occupancy) {
+    let rule = policy(name, 1).unwrap();
+    let mut occupancy = Occupancy::new(Arc::clone(fabric));
+    let mut jobs: Vec<(u64, Placement)> = Vec::new();
+    for (id, event) in (1..).zip(events) {
+        match event {
+            Ok(nodes) => {
+                let request = Request::whole_nodes(id, (*nodes).min(fabric.nodes()), 1.0);
+                if let Ok(placement) = rule.place(&request, &occupancy) {
+                    assert!(occupancy.has_room_for(&placement), "{name}: {placement:?}");
+                    occupancy.claim(&placement).unwrap();
+                    jobs.push((id, placement));
+                }
+            }
+            Err(index) if !jobs.is_empty() => {
+                let (_, placement) = jobs.remove(index.index(jobs.len()));
+                occupancy.release(&placement);
+            }
+            Err(_) => {}
+        }
+        see(&jobs, &occupancy);
+    }
+    (jobs, occupancy)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// Under `isolated` no two closures of links meet, and under `isolated-global` none between groups. A placement
+    /// of a job that runs has no room next to itself.
+    #[test]
+    fn no_two_jobs_share_what_is_promised(fabric in machines(), events in events()) {
+        let dragonfly = fabric.wiring().dragonfly().unwrap();
+        run("isolated", &fabric, &events, |jobs, _| {
+            let holders: Vec<_> = jobs.iter().map(|(id, placement)| (*id, placement)).collect();
+            assert_eq!(LinkUse::of(&fabric, &holders).shared(), 0);
+        });
+        run("isolated-global", &fabric, &events, |jobs, occupancy| {
+            for (index, (_, one)) in jobs.iter().enumerate() {
+                assert!(!occupancy.has_room_for(one));
+                for (_, other) in &jobs[..index] {
+                    let both = one.uses().and(other.uses());
+                    assert!(dragonfly.between_groups(&both).is_empty(), "{one:?} and {other:?}");
+                }
+            }
+        });
+    }
+
+    /// A release exactly undoes its claim, under policies that share links too: once all jobs have ended, every
+    /// request gets what it gets on the empty machine.
+    #[test]
+    fn releases_undo_claims(fabric in machines(), events in events(), nodes in 1u32..40) {
+        for name in ["random", "level-spread", "isolated-global", "isolated"] {
+            let (jobs, mut occupancy) = run(name, &fabric, &events, |_, _| {});
+            let before = occupancy.clone();
+            for (_, placement) in &jobs {
+                occupancy.release(placement);
+            }
+            let request = Request::whole_nodes(99, nodes, 1.0);
+            let empty = Occupancy::new(Arc::clone(&fabric));
+            for rule in ["isolated", "isolated-global"].map(|name| policy(name, 1).unwrap()) {
+                prop_assert_eq!(rule.place(&request, &occupancy), rule.place(&request, &empty));
+            }
+            for (_, placement) in &jobs {
+                occupancy.claim(placement).unwrap();
+            }
+            for rule in ["isolated", "isolated-global"].map(|name| policy(name, 1).unwrap()) {
+                prop_assert_eq!(rule.place(&request, &occupancy), rule.place(&request, &before));
+            }
+        }
+    }
+
+    /// `isolated` also keeps off the links of jobs that were promised nothing.
+    #[test]
+    fn a_promise_holds_next_to_jobs_without_one(fabric in machines(), events in events(), nodes in 1u32..40) {
+        let (jobs, occupancy) = run("random", &fabric, &events, |_, _| {});
+        let request = Request::whole_nodes(99, nodes, 1.0);
+        if let Ok(placement) = policy("isolated", 1).unwrap().place(&request, &occupancy) {
+            for (_, other) in &jobs {
+                prop_assert!(placement.uses().and(other.uses()).is_empty());
+            }
+        }
+    }
+
+    /// Level-Spread: a job lies in one group of the lowest level with room, and of the groups below none has two nodes
+    /// more than another that has free nodes left.
+    #[test]
+    fn level_spread_is_even_in_the_smallest_level(fabric in machines(), events in events(), nodes in 1u32..40) {
+        let (_, occupancy) = run("random", &fabric, &events, |_, _| {});
+        let request = Request::whole_nodes(99, nodes, 1.0);
+        let Ok(placement) = policy("level-spread", 1).unwrap().place(&request, &occupancy) else { return Ok(()) };
+        let free = occupancy.free_slots(&request);
+        let level = (1..=3).find(|&level| {
+            (0..fabric.groups(level)).any(|group| free.count(level, group) >= nodes)
+        });
+        let level = level.unwrap();
+        let home = fabric.group(level, placement.nodes()[0]);
+        prop_assert!(placement.nodes().iter().all(|&node| fabric.group(level, node) == home));
+        for below in 1..level {
+            let taken = |group| placement.nodes().iter().filter(|&&node| fabric.group(below, node) == group).count() as u32;
+            for above in 0..fabric.groups(below + 1) {
+                let groups = fabric.children(below + 1, above);
+                let most = groups.clone().map(taken).max().unwrap();
+                let short = |&group: &u32| taken(group) + 1 < most && taken(group) < free.count(below, group);
+                let inside = |&group: &u32| fabric.group(level, fabric.node_range(below, group).start) == home;
+                prop_assert_eq!(groups.filter(inside).find(short), None);
+            }
+        }
+    }
+}
+
+/// A policy that needs a tree refuses with a sentence, for one node too; the others fill the machine.
+#[test]
+fn policies_that_need_a_tree_refuse_a_dragonfly() {
+    let fabric = machine("slingshot(nodes=48, groups=3, switches=4, cables=1)");
+    let occupancy = Occupancy::new(Arc::clone(&fabric));
+    let mut refused = Vec::new();
+    for info in POLICIES.iter().filter(|info| info.name != "recorded") {
+        let rule = (info.build)(1);
+        for nodes in [1, 7, 48] {
+            let request = Request::whole_nodes(1, nodes, 1.0);
+            match rule.place(&request, &occupancy) {
+                Err(refusal @ Refusal::WrongWiring { .. }) => {
+                    let sentence = "the policy needs a tree, but the machine is a dragonfly";
+                    assert_eq!(refusal.to_string(), sentence);
+                    assert_eq!(rule.never(&request, &occupancy), Some(refusal));
+                    refused.push(info.name);
+                }
+                placed => {
+                    assert_eq!(placed.unwrap().nodes().len(), nodes as usize, "{}", info.name)
+                }
+            }
+        }
+    }
+    refused.dedup();
+    let expected = [
+        "hop-bytes-exact",
+        "least-slowdown",
+        "isolated-hop-bytes",
+        "dedicated",
+        "jigsaw",
+        "jigsaw-relaxed",
+        "laas",
+        "quiet-neighborhoods",
+        "segments-isolated",
+        "segments-dedicated",
+    ];
+    assert_eq!(refused, expected);
+}
+
+/// `isolated-global` is for dragonflies.
+#[test]
+fn a_tree_is_refused_by_name() {
+    let tree = machine("fat-tree(radix=4)");
+    let occupancy = Occupancy::new(tree);
+    let refusal =
+        policy("isolated-global", 1).unwrap().place(&Request::whole_nodes(1, 1, 1.0), &occupancy);
+    assert_eq!(
+        refusal.unwrap_err().to_string(),
+        "the policy needs a dragonfly, but the machine is a tree"
+    );
+}
+
+/// Two jobs that take their own gateways are next to each other in a group; without them the second is refused.
+#[test]
+fn jobs_take_the_gateways_of_their_own_groups() {
+    // Switch 0 of each group leads to the next group, switch 1 to the one before.
+    let fabric = machine("slingshot(nodes=18, groups=3, switches=3, cables=1)");
+    let rule = policy("isolated", 1).unwrap();
+    let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+    let first = rule.place(&Request::whole_nodes(1, 8, 1.0), &occupancy).unwrap();
+    let dragonfly = fabric.wiring().dragonfly().unwrap();
+    let mut groups: Vec<u32> = first.nodes().iter().map(|&node| fabric.group(2, node)).collect();
+    groups.dedup();
+    assert_eq!(groups.len(), 2, "a group has 6 nodes: {first:?}");
+    for &group in &groups {
+        let gates = dragonfly.gates_to(group, groups.iter().copied());
+        let has = |place: u32| {
+            let on = |&node: &u32| {
+                dragonfly.switch_of_leaf(fabric.group(1, node))
+                    == dragonfly.switches_of(group).start + place
+            };
+            first.nodes().iter().any(on)
+        };
+        assert!(
+            (0..3).filter(|place| gates >> place & 1 == 1).all(has),
+            "{first:?} has its gateways"
+        );
+    }
+    occupancy.claim(&first).unwrap();
+    let second = rule.place(&Request::whole_nodes(2, 8, 1.0), &occupancy).unwrap();
+    assert!(second.uses().and(first.uses()).is_empty());
+}
+
+/// A set of nodes among which another system may choose is one switch on a dragonfly: more is not known to be apart.
+#[test]
+fn areas_are_single_switches() {
+    let fabric = machine("slingshot(nodes=18, groups=3, switches=3, cables=1)");
+    let occupancy = Occupancy::new(Arc::clone(&fabric));
+    let request = |nodes| Request { share: Share::Whole, ..Request::whole_nodes(1, nodes, 1.0) };
+    assert_eq!(areas(&request(2), &occupancy, KeepOff::All).len(), 9);
+    assert!(areas(&request(3), &occupancy, KeepOff::All).is_empty());
+}

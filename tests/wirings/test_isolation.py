@@ -1,0 +1,204 @@
+"""No two jobs share a link in random states of small dragonflies, by a checker that knows only the cables.
+
+`python tests/wirings/test_isolation.py STATES` checks that many states of each wiring and policy.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import sys
+from collections.abc import Iterator
+
+import pytest
+from closure import Cables, Link
+
+from topolane._engine import Machine, Refusal, State
+from topolane.sources import machine
+
+MACHINES = {
+    "all-to-all": "slingshot(nodes=64, groups=4, switches=4, cables=2)",
+    "one-cable": "slingshot(nodes=60, groups=5, switches=6, cables=1)",
+    "few-nodes": "slingshot(nodes=40, groups=5, switches=8, cables=3)",
+    "all-gateways": "slingshot(nodes=36, groups=3, switches=3, cables=3)",
+}
+"""By name: presets. Others are made below, with rows and columns, and with cables missing."""
+
+
+def rows_and_columns(groups: int, rows: int, columns: int, nodes: int, width: int) -> str:
+    """A machine as Aries: cables along rows and columns, and from `width` switches of each group to each other group."""
+    size = rows * columns
+    cables = []
+    for group in range(groups):
+        at = [group * size + place for place in range(size)]
+        for a, b in itertools.combinations(range(size), 2):
+            if a // columns == b // columns or a % columns == b % columns:
+                cables.append([at[a], at[b], 3 if a % columns == b % columns else 1])
+        for other in range(group + 1, groups):
+            for cable in range(width):
+                here, there = ((rank * width + cable) % size for rank in (other - 1, group))
+                cables.append([at[here], other * size + there, 2])
+    return text_of(groups, size, nodes, cables)
+
+
+def with_missing(groups: int, size: int, nodes: int, seed: int) -> str:
+    """A machine of groups joined nearly all to all: some cables are missing, so that some ways have two or three links."""
+    draw = random.Random(seed)
+    cables = []
+    for group in range(groups):
+        for a, b in itertools.combinations(range(size), 2):
+            if b == a + 1 or draw.random() < 0.6:
+                cables.append([group * size + a, group * size + b, 1])
+        for other in range(group + 1, groups):
+            for _ in range(draw.randint(1, 3)):
+                ends = [group * size + draw.randrange(size), other * size + draw.randrange(size)]
+                if [*ends, 1] not in cables:
+                    cables.append([*ends, 1])
+    return text_of(groups, size, nodes, cables)
+
+
+def text_of(groups: int, size: int, nodes: int, cables: list[list[int]]) -> str:
+    lines = ['name = "m"', "[[site]]", 'name = "all"']
+    number = itertools.count()
+    for group in range(groups):
+        for place in range(size):
+            own = ",".join(f"n{next(number)}" for _ in range(nodes))
+            lines += ["[[site.switch]]", f'name = "s{group}x{place}"', f'nodes = "{own}"']
+        names = ",".join(f"s{group}x{place}" for place in range(size))
+        lines += ["[[site.switch]]", f'name = "g{group}"', f'switches = "{names}"']
+    below = ",".join(f"g{group}" for group in range(groups))
+    lines += ["[[site.switch]]", 'name = "all"', f'switches = "{below}"', "[dragonfly]"]
+    switches = [",".join(f"s{group}x{place}" for place in range(size)) for group in range(groups)]
+    lines += [f"groups = {switches}", "[[dragonfly.cables]]", "bandwidth = 1e9", f"between = {cables}"]
+    return "\n".join(lines).replace("'", '"')
+
+
+TEXTS = {
+    "rows-and-columns": rows_and_columns(3, 3, 4, 2, 4),
+    "rows-and-columns-few-gateways": rows_and_columns(4, 2, 4, 2, 1),
+    "missing-cables": with_missing(4, 6, 2, 1),
+    "more-missing-cables": with_missing(3, 8, 1, 2),
+}
+WIRINGS = [*MACHINES, *TEXTS]
+
+
+def made(name: str) -> tuple[Machine, Cables]:
+    """The machine, and its cables as its file has them."""
+    if name in TEXTS:
+        text = TEXTS[name]
+        return Machine.parse(text, "m.toml"), Cables(text)
+    fabric = machine(MACHINES[name])
+    return fabric, Cables(fabric.to("toml"))
+
+
+def states(fabric: Machine, policy: str, count: int, seed: int) -> Iterator[dict[int, list[str]]]:
+    """The jobs of random states: jobs of mixed sizes arrive and end at random."""
+    draw, state = random.Random(seed), State(fabric)
+    names = [fabric.hostlist([node]) for node in range(fabric.nodes)]
+    running: dict[int, list[int]] = {}
+    for job in range(1, count + 1):
+        wanted = min(draw.choice([1, 2, 3, 4, 6, 8, 12, 16, 24, 32]), fabric.nodes)
+        answer = state.place(policy, wanted, id=job)
+        if not isinstance(answer, Refusal):
+            running[job] = answer.nodes
+            state.hold(answer.nodes, id=job)
+        while running and (isinstance(answer, Refusal) or draw.random() < 0.3):
+            ended = draw.choice(list(running))
+            state.release(ended)
+            del running[ended]
+            if draw.random() < 0.5:
+                break
+        yield {job: [names[node] for node in nodes] for job, nodes in running.items()}
+
+
+def faults(name: str, policy: str, count: int, seed: int) -> list[dict[Link, list[int]]]:
+    fabric, cables = made(name)
+    found = []
+    known: dict[tuple[str, ...], set[Link]] = {}
+    for jobs in states(fabric, policy, count, seed):
+        users: dict[Link, list[int]] = {}
+        for job, nodes in jobs.items():
+            links = known.setdefault(tuple(nodes), cables.links_of(nodes))
+            for link in links:
+                users.setdefault(link, []).append(job)
+        shared = {
+            link: users
+            for link, users in users.items()
+            if len(users) > 1 and (policy == "isolated" or cables.leads_to_another_group(link))
+        }
+        if shared:
+            found.append(shared)
+    return found
+
+
+@pytest.mark.parametrize("policy", ["isolated", "isolated-global"])
+@pytest.mark.parametrize("name", WIRINGS)
+def test_no_two_jobs_share_a_link(name: str, policy: str) -> None:
+    assert faults(name, policy, 400, seed=1) == []
+
+
+def test_the_checker_finds_what_first_fit_shares() -> None:
+    """A policy that promises nothing is found out, so the checker can fail."""
+    assert faults("all-to-all", "first-fit", 100, seed=1)
+
+
+@pytest.mark.parametrize("name", WIRINGS)
+def test_the_engine_counts_the_links_that_the_checker_finds(name: str) -> None:
+    """Whether jobs meet, as `LinkUse` says it for `topolane links`, agrees with the cables."""
+    from topolane._engine import LinkUse
+
+    fabric, cables = made(name)
+    for jobs in itertools.islice(states(fabric, "first-fit", 60, seed=2), 60):
+        rows = [(job, [fabric.nodes_named(node)[0] for node in nodes], []) for job, nodes in jobs.items()]
+        use = LinkUse(fabric, rows)
+        met = {job for users in cables.shared(jobs).values() for job in users}
+        assert {job for job in jobs if use.meetings(job)} == met
+        assert (use.shared > 0) == bool(met)
+
+
+def placeable(fabric: Machine, cables: Cables, jobs: dict[int, list[str]], wanted: int) -> bool:
+    """Whether any nodes isolate a job next to these: all choices of free nodes are tried, up to nodes of one switch."""
+    busy = {node for nodes in jobs.values() for node in nodes}
+    used = set().union(*(cables.links_of(nodes) for nodes in jobs.values()))
+    room: dict[str, list[str]] = {}
+    for node, switch in cables.switch_of.items():
+        if node not in busy:
+            room.setdefault(switch, []).append(node)
+    for size in range(1, len(room) + 1):
+        for chosen in itertools.combinations(room, size):
+            nodes = [room[switch][0] for switch in chosen]
+            enough = sum(len(room[switch]) for switch in chosen) >= wanted >= size
+            if enough and not cables.links_of(nodes) & used:
+                return True
+    return False
+
+
+@pytest.mark.parametrize("name", ["tiny", "tiny-rows", "tiny-missing"])
+def test_a_place_is_found_wherever_one_exists(name: str) -> None:
+    """On tiny machines an exhaustive search over all sets of switches finds the same jobs placeable."""
+    triangles = [[3 * group + a, 3 * group + b, 1] for group in range(3) for a, b in ((0, 1), (0, 2), (1, 2))]
+    texts = {
+        "tiny": text_of(3, 3, 2, [*triangles, [0, 3, 1], [1, 6, 1], [4, 7, 1]]),
+        "tiny-rows": rows_and_columns(2, 2, 2, 2, 2),
+        "tiny-missing": with_missing(2, 5, 2, 3),
+    }
+    fabric, cables = Machine.parse(texts[name], "m.toml"), Cables(texts[name])
+    tried = placed = 0
+    for jobs in states(fabric, "isolated", 150, seed=3):
+        state = State(fabric)
+        for job, nodes in jobs.items():
+            state.hold([fabric.nodes_named(node)[0] for node in nodes], id=job)
+        for wanted in (2, 3, 5, 8):
+            free = fabric.nodes - sum(map(len, jobs.values()))
+            if wanted <= free:
+                found = not isinstance(state.place("isolated", wanted), Refusal)
+                assert found == placeable(fabric, cables, jobs, wanted), (jobs, wanted)
+                tried, placed = tried + 1, placed + found
+    assert tried > 100 and placed > 0
+    assert name == "tiny" or tried > placed, "some are refused for links"
+
+
+if __name__ == "__main__":
+    number = int(sys.argv[1])
+    for wiring, rule in itertools.product(WIRINGS, ("isolated", "isolated-global")):
+        print(f"{wiring}, {rule}: {number:,} states, {len(faults(wiring, rule, number, 1))} with a shared link", flush=True)
