@@ -36,7 +36,9 @@ def _expanded(part: str) -> list[str]:
     for piece in inside.split(","):
         first, _, last = piece.partition("-")
         numbers = range(int(first), int(last or first) + 1)
-        names += [f"{head}{number:0{len(first)}}{end}" for number in numbers for end in _expanded(tail) or [""]]
+        names += [
+            f"{head}{number:0{len(first)}}{end}" for number in numbers for end in _expanded(tail) or [""]
+        ]
     return names
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 import pytest
 from closure import Cables, Link
-
 from topolane._engine import Machine, Refusal, State
 from topolane.sources import machine
 
@@ -201,4 +200,7 @@ def test_a_place_is_found_wherever_one_exists(name: str) -> None:
 if __name__ == "__main__":
     number = int(sys.argv[1])
     for wiring, rule in itertools.product(WIRINGS, ("isolated", "isolated-global")):
-        print(f"{wiring}, {rule}: {number:,} states, {len(faults(wiring, rule, number, 1))} with a shared link", flush=True)
+        print(
+            f"{wiring}, {rule}: {number:,} states, {len(faults(wiring, rule, number, 1))} with a shared link",
+            flush=True,
+        )
