@@ -28,6 +28,7 @@ impl LinkLoad {
     }
 
     /// Counts one more placement on these links.
+    #[inline]
     pub fn add(&mut self, words: &[(u32, u64)]) {
         for &(number, bits) in words {
             let (at, mut carry, mut plane) = (number as usize, bits, 0);
@@ -44,6 +45,7 @@ impl LinkLoad {
     }
 
     /// Counts one placement less on these links, each of which has a counter above 0.
+    #[inline]
     pub fn remove(&mut self, words: &[(u32, u64)]) {
         for &(number, bits) in words {
             let (at, mut borrow) = (number as usize, bits);

@@ -79,7 +79,12 @@ impl Occupancy {
         };
         let mut crossed =
             placement.crossed().iter().copied().chain(crossed.iter().map(|&node| (0, node)));
+        let is_tree = self.fabric.wiring().is_tree();
         let is_barred = |(level, group): (u8, GroupIndex)| {
+            // On other wirings jobs may cross one group and share no link: see `used` and `owned`.
+            if level > 0 && !is_tree {
+                return false;
+            }
             let others = if placement.is_isolated() {
                 self.crossing(level.into(), group)
             } else {
