@@ -67,7 +67,9 @@ mod tests {
     fn a_link_is_used_until_its_last_placement_leaves() {
         let sets = [vec![(0, 0b111)], vec![(0, 0b110), (1, 1)], vec![(0, 0b100)], vec![(0, 0b100)]];
         let mut load = LinkLoad::new(2);
-        sets.iter().for_each(|set| load.add(set));
+        for set in &sets {
+            load.add(set);
+        }
         assert_eq!((load.word(0), load.word(1)), (0b111, 1));
         load.remove(&sets[0]);
         assert_eq!(load.word(0), 0b110, "link 0 had one placement");

@@ -10,7 +10,7 @@ use crate::free_slots::FreeSlots;
 use crate::occupancy::Occupancy;
 use crate::refusal::Refusal;
 use crate::request::Request;
-use group_room::GroupRoom;
+use group_room::{GroupRoom, Part};
 use group_sets::GroupSets;
 
 /// Which links no other job may use.
@@ -72,15 +72,27 @@ impl Search<'_> {
 
     /// Slots in as few groups as possible.
     fn in_groups(&self) -> Option<Vec<NodeIndex>> {
-        let fabric = self.free.fabric();
-        let rooms: Vec<GroupRoom<'_>> = (0..fabric.groups(2))
-            .filter(|&group| self.free.count(2, group) > 0)
-            .map(|group| GroupRoom::new(self, group))
-            .collect();
-        let mut parts = GroupSets::new(self, &rooms).best()?;
-        parts.sort_by_key(|part| part.most);
+        // Most jobs fit in one group, so the groups with too few free slots are looked at only for the others.
+        let rooms = self.rooms(self.wanted);
+        let parts = rooms.iter().enumerate().map(|(number, room)| room.part(number, 0));
+        let whole = parts.filter(|part| part.most >= self.wanted).min_by_key(|part| part.most);
+        if let Some(part) = whole {
+            return self.taken(&rooms, &[part]);
+        }
+        let rooms = self.rooms(1);
+        let parts = GroupSets::new(self, &rooms).best()?;
+        self.taken(&rooms, &parts)
+    }
+
+    /// The groups with at least `slots` free slots.
+    fn rooms(&self, slots: u32) -> Vec<GroupRoom<'_>> {
+        self.free.groups_with(2, slots).map(|group| GroupRoom::new(self, group)).collect()
+    }
+
+    /// The slots of some parts, filled in this order.
+    fn taken(&self, rooms: &[GroupRoom<'_>], parts: &[Part]) -> Option<Vec<NodeIndex>> {
         let mut nodes = Vec::with_capacity(self.wanted as usize);
-        for part in &parts {
+        for part in parts {
             let left = self.wanted - nodes.len() as u32;
             rooms[part.room].take(part, left, &mut nodes);
         }
