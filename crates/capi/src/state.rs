@@ -369,7 +369,7 @@ pub unsafe extern "C" fn topolane_state_refused(state: *const State) -> *const c
 fn kind_of(reason: &Reason) -> &'static CStr {
     match reason {
         Reason::NotNow { .. } => c"not-now",
-        Reason::Never { .. } | Reason::Lacks { .. } => c"never",
+        Reason::Never { .. } | Reason::Lacks { .. } | Reason::WrongWiring { .. } => c"never",
         Reason::WouldShareLinks { .. } => c"would-share-links",
         Reason::CannotIsolate { .. } => c"cannot-isolate",
     }
