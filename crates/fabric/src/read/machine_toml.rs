@@ -173,6 +173,8 @@ impl<'de> Deserialize<'de> for PerLevel {
 /// parents and cables are 1; bandwidth (of one cable, in B/s; one number, or one per level) is 4e9; nodes of a regular
 /// site are named after the machine, with a number; `[node]` is the default [`NodeKind`].
 ///
+/// A table `[dragonfly]` has the cables between switches of a site that is no tree (docs/reference/machines.md).
+///
 /// ```
 /// let machine = topolane_fabric::read::machine_toml(r#"
 ///     name = "toy"
@@ -208,7 +210,6 @@ impl<'de> Deserialize<'de> for PerLevel {
 ///     name = "rack0"
 ///     nodes = "toy[1-18]"
 ///     bandwidth = 3.6e12              # of a node in each direction, bytes per second
-///     # [dragonfly] describes cables between switches that are no tree, at one site: see docs/reference/machines.md
 ///     [[network]]                     # another network over the same nodes: [`read`](super::read()) gives it
 ///     name = "storage"
 ///     file = "storage.ibnetdiscover"
