@@ -298,7 +298,7 @@ fn what_is_no_dragonfly_is_refused() {
             |made| {
                 wiring(made)
                     .cables
-                    .retain(|cable| cable.between != (0, 1) && cable.between != (0, 2))
+                    .retain(|cable| cable.between != (0, 1) && cable.between != (0, 2));
             },
             "no cables inside group 0 lead from switch",
         ),

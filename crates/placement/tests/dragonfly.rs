@@ -164,7 +164,8 @@ fn policies_that_need_a_tree_refuse_a_dragonfly() {
                     refused.push(info.name);
                 }
                 placed => {
-                    assert_eq!(placed.unwrap().nodes().len(), nodes as usize, "{}", info.name)
+                    let placed = placed.unwrap();
+                    assert_eq!(placed.nodes().len(), nodes as usize, "{}", info.name);
                 }
             }
         }
