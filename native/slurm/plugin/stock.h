@@ -18,7 +18,7 @@ extern Stock stock;
 /* The stock plugin for the present call: that of the topology of the job's partition. */
 extern const Stock *stock_now;
 
-/* Loads topology_NAME.so from Slurm's plugin directories, except this library itself. If there is none, logs a line and
+/* Loads topology_NAME.so from Slurm's plugin directories, except copies of this library. If there is none, logs a line and
  * returns false. */
 bool stock_load(const char *name);
 
