@@ -170,4 +170,4 @@ def test_the_program_for_hosts_runs_on_an_old_python() -> None:
 
     tree = ast.parse(SCRIPT.read_text(), feature_version=(3, 6))
     imported = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
-    assert imported == {"ctypes", "os", "re", "subprocess", "sys"}
+    assert imported == {"ctypes", "filecmp", "os", "re", "subprocess", "sys"}

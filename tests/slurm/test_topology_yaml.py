@@ -164,6 +164,32 @@ def test_stock_plugins_without_the_core(site: Site, tmp_path: Path) -> None:
         assert len(site.start("-p", "pbatch", "-N3")) == 3
         log = (site.cluster.directory / "log" / "slurmctld.log").read_text()
         assert "stock Slurm chooses all nodes of topology/tree" in log
+        assert f"there is no {copies / plugin_build.PLUGIN}" in site.host_check(f"{copies}:{site.plugin_dir}")
     finally:
         site.cluster.run("scancel", "--user=root")
         site.change(f"PluginDir={copies}:", "PluginDir=")
+
+
+@pytest.mark.parametrize("is_linked", [False, True])
+def test_directories_that_are_not_as_installed(site: Site, tmp_path: Path, is_linked: bool) -> None:
+    """Two directories of copies do not load each other without end. Of links, the loader makes one library for all names, so
+    Slurm takes its own plugins. slurmctld serves all three topologies.
+    """
+    folders = [tmp_path / "one", tmp_path / "other"]
+    for folder in folders:
+        folder.mkdir()
+        for name in (plugin_build.PLUGIN, "topology_tree.so", "topology_block.so", "topology_flat.so"):
+            if is_linked and name != plugin_build.PLUGIN:
+                (folder / name).symlink_to(plugin_build.PLUGIN)
+            else:
+                shutil.copy(site.built / plugin_build.PLUGIN, folder / name)
+    front = ":".join(map(str, folders))
+    site.change("PluginDir=", f"PluginDir={front}:")
+    try:
+        for partition in ("pbatch", "pblock", "pflat"):
+            assert len(site.start("-p", partition, "-N3")) == 3
+        said = site.host_check(f"{front}:{site.plugin_dir}")
+        assert ("is a link" in said) == is_linked, said
+    finally:
+        site.cluster.run("scancel", "--user=root")
+        site.change(f"PluginDir={front}:", "PluginDir=")

@@ -21,6 +21,10 @@ typedef struct {
 /* The name under which Slurm loads this library: topolane, or that of a stock plugin, such as tree. */
 const char *core_own_name(void);
 
+/* Whether this file has the name of another topology plugin too. The loader then gives Slurm one library for both names,
+ * with one stock plugin, so Slurm must take its own. Logs a line. */
+bool core_has_other_names(void);
+
 /* The core; NULL, with a line in the log, if topology_topolane.so cannot be loaded. */
 const Core *core_find(void);
 

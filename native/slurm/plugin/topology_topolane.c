@@ -38,7 +38,7 @@ __attribute__((constructor)) static void take_name(void)
 static bool load_stock(void)
 {
     if (strcmp(core_own_name(), "topolane"))
-        return stock_load(core_own_name());
+        return !core_has_other_names() && stock_load(core_own_name());
     char *path = driver_config_path(), *text = NULL;
     size_t length;
     Config config = {0};
@@ -87,7 +87,7 @@ STOCK_ONLY_ENTRIES(FORWARD)
 #define UNLESS_PLACED(type, name, parameters, arguments)                                                            \
     type name parameters                                                                                            \
     {                                                                                                               \
-        return !(core && core->has_policies()) && stock.name arguments;                                     \
+        return !(core && core->has_policies()) && stock.name arguments;                                             \
     }
 ONE_NODE_ENTRIES(UNLESS_PLACED)
 

@@ -7,6 +7,7 @@ the text of this file to hosts that have no Topolane, so it uses the standard li
 """
 
 import ctypes
+import filecmp
 import os
 import re
 import subprocess
@@ -18,7 +19,13 @@ LIBRARY = "libslurmfull.so"
 
 
 def say(word: str, value: str) -> None:
-    print(word, value, flush=True)
+    write(f"{word} {value}\n".encode("utf-8", "replace"))
+
+
+def write(text: bytes) -> None:
+    """Python 3.6 cannot print every letter where no locale is set."""
+    sys.stdout.buffer.write(text)
+    sys.stdout.buffer.flush()
 
 
 def found(name: str, folders: "list[str]") -> "str | None":
@@ -27,10 +34,14 @@ def found(name: str, folders: "list[str]") -> "str | None":
     return next((path for path in paths if os.path.isfile(path)), None)
 
 
-def installed_release(role: str) -> "str | None":
-    """The release of Slurm's programs on this host, such as 24.11.5; None if there are none."""
+def installed_release(role: str, folders: "list[str]") -> "str | None":
+    """The release of Slurm's programs on this host, such as 24.11.5; None if there are none. Looks for them in the
+    prefix of PluginDir, such as /opt/slurm/sbin for /opt/slurm/lib/slurm, then in PATH.
+    """
     programs = ("slurmctld",) if role == "controller" else ("slurmd", "scontrol")
-    for program in programs:
+    prefixes = [os.path.dirname(os.path.dirname(folder.rstrip("/"))) for folder in folders]
+    near = [os.path.join(prefix, folder) for prefix in prefixes for folder in ("sbin", "bin")]
+    for program in [found(name, near) or name for name in programs]:
         try:
             done = subprocess.run([program, "-V"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         except OSError:
@@ -54,24 +65,28 @@ def file_names(text: bytes, slurm_conf: str) -> "list[str]":
     """The file names of the plugins that Slurm will load. If there is a topology.yaml, and Slurm knows that file, they
     are those of the types in it.
     """
+    # A node without slurm.conf gets all files from slurmctld.
+    folder = os.path.dirname(slurm_conf) if os.path.isfile(slurm_conf) else "/run/slurm/conf"
     try:
-        with open(os.path.join(os.path.dirname(slurm_conf), "topology.yaml")) as file:
-            types = set(re.findall(r"^[ -]*(tree|block|flat|ring|torus3d) *:", file.read(), re.MULTILINE))
-    except (OSError, UnicodeDecodeError):
-        types = set()
+        with open(os.path.join(folder, "topology.yaml"), "rb") as file:
+            lines = re.sub(rb"(^|\s)#.*", b"", file.read())
+    except OSError:
+        lines = b""
+    types = set(re.findall(rb"""(?:^|[\s{,"'])(tree|block|flat|ring|torus3d)["']? *:""", lines))
     if not types or b"topology.yaml" not in text:
         return [PLUGIN]
-    return [f"topology_{each}.so" for each in sorted(types)]
+    return [f"topology_{each.decode()}.so" for each in sorted(types)]
 
 
-def check_plugin(plugin: str, role: str, needed: "list[str]") -> "ctypes.CDLL | None":
+def check_plugin(plugin: str, role: str, needed: "list[str]", folders: "list[str]") -> "ctypes.CDLL | None":
     """Loads a plugin and compares it with Slurm. Returns it if it is ours and all is well."""
     try:
         loaded = ctypes.CDLL(plugin, os.RTLD_LAZY)
     except OSError as error:
         say("wrong", f"{plugin} cannot be loaded: {error}")
         return None
-    if os.path.basename(plugin) != PLUGIN and not hasattr(loaded, "topolane_core"):
+    is_copy = os.path.basename(plugin) != PLUGIN
+    if is_copy and not hasattr(loaded, "topolane_core"):
         if role == "controller":
             say(
                 "wrong",
@@ -80,29 +95,52 @@ def check_plugin(plugin: str, role: str, needed: "list[str]") -> "ctypes.CDLL | 
         return None
     try:
         number = ctypes.c_uint32.in_dll(loaded, "plugin_version").value
+        kind = (ctypes.c_char * 64).in_dll(loaded, "plugin_type").value.decode("ascii", "replace")
     except ValueError:
         say("wrong", f"{plugin} is no plugin of Slurm")
         return None
     built = f"{number >> 16}.{number >> 8 & 255:02}.{number & 255}"
     say("built", built)
-    installed = installed_release(role)
+    installed = installed_release(role, folders)
     say("release", installed or "unknown")
     missing = [name for name in needed if not hasattr(loaded, name)]
+    wrong = []
     if installed is None:
-        say("wrong", "no program of Slurm is there that says its release")
+        wrong.append("no program of Slurm is there that says its release")
     elif installed != built:
-        say("wrong", f"{plugin} was built for Slurm {built}, and Slurm here is {installed}")
+        wrong.append(f"{plugin} was built for Slurm {built}, and Slurm here is {installed}")
     if missing:
-        say("wrong", f"{plugin} lacks {', '.join(missing)}, which Slurm looks up")
-    return None if missing or installed != built else loaded
+        wrong.append(f"{plugin} lacks {', '.join(missing)}, which Slurm looks up")
+    if is_copy:
+        wrong.extend(faults_of_copy(plugin, kind, folders))
+    for sentence in wrong:
+        say("wrong", sentence)
+    return None if wrong else loaded
+
+
+def faults_of_copy(plugin: str, kind: str, folders: "list[str]") -> "list[str]":
+    """What is wrong with a copy of the plugin that has the name of one of Slurm's."""
+    folder, name = os.path.split(plugin)
+    core = os.path.join(folder, PLUGIN)
+    wrong = []
+    if name != kind.replace("/", "_") + ".so":
+        wrong.append(f"{plugin} is a link to the plugin of {kind}: copy it")
+    if found(name, [other for other in folders if other.rstrip("/") != folder.rstrip("/")]) is None:
+        wrong.append(f"there is no {name} of Slurm after {folder} in PluginDir={':'.join(folders)}")
+    if not os.path.isfile(core):
+        wrong.append(f"there is no {core}, which {name} needs: copy it there")
+    elif not filecmp.cmp(plugin, core, shallow=False):
+        wrong.append(f"{plugin} differs from {core}: copy it")
+    return wrong
 
 
 def open_all(loaded: ctypes.CDLL, folders: "list[str]", slurm_conf: str) -> None:
     """Lets the plugin open configuration, engine and machine, as it does in slurmctld, and prints what it says."""
     os.environ["SLURM_CONF"] = slurm_conf
     loaded.topolane_plugin_check.restype = ctypes.c_char_p
-    facts = loaded.topolane_plugin_check().decode("utf-8", "replace")
-    print(facts, end="", flush=True)
+    printed = loaded.topolane_plugin_check() or b""
+    write(printed)
+    facts = printed.decode("utf-8", "replace")
     stock = re.search(r"^stock (.*)$", facts, re.MULTILINE)
     name = f"topology_{stock.group(1)}.so" if stock else ""
     if name and found(name, folders) is None:
@@ -128,7 +166,7 @@ def load(role: str, folders: "list[str]", slurm_conf: str) -> None:
         if plugin is None:
             say("wrong", f"there is no {name} in PluginDir={':'.join(folders)}: copy it there")
         else:
-            ours = check_plugin(plugin, role, looked_up(text)) or ours
+            ours = check_plugin(plugin, role, looked_up(text), folders) or ours
     if role == "controller" and ours is not None:
         open_all(ours, folders, slurm_conf)
 
@@ -139,7 +177,10 @@ def main(role: str, plugin_dir: str, slurm_conf: str) -> None:
     if not child:
         code = 1
         try:
-            load(role, plugin_dir.split(":"), slurm_conf)
+            load(role, [folder for folder in plugin_dir.split(":") if folder], slurm_conf)
+            code = 0
+        except (AttributeError, OSError, ValueError) as error:
+            say("wrong", f"the check fails: {type(error).__name__}: {error}")
             code = 0
         finally:
             os._exit(code)

@@ -24,13 +24,13 @@ from topolane.slurm import conf_file, controllers
 
 SCRIPT = Path(__file__).parent / "host_check.py"
 WAYS = {
-    "ssh": "ssh -o BatchMode=yes -o ConnectTimeout=10 {host}",
+    "ssh": "ssh -o BatchMode=yes -o ConnectTimeout=10 -- {host}",
     "pdsh": "pdsh -N -w {host}",
     "srun": "srun --nodes=1 --ntasks=1 --immediate=60 --nodelist={host} sh -c",
 }
 """How a command gets to a host: words before the command, which is the last word."""
-AWAY = re.compile(r"DOWN|POWERED_DOWN|POWERING|CLOUD|FUTURE|NOT_RESPONDING")
-"""States of nodes that cannot be asked."""
+AWAY = re.compile(r"DOWN|POWERING|FUTURE|NOT_RESPONDING")
+"""States of nodes that cannot be asked. CLOUD is none: such a node may be up."""
 AT_ONCE = 32
 SECONDS = 90
 MOST_OUTPUT = 64 << 20
@@ -85,7 +85,8 @@ def hosts(others: Sequence[str], way: str) -> tuple[list[Host], list[str]]:
     }
     away = []
     for line in scontrol("-o", "show", "nodes").splitlines():
-        said = dict(re.findall(r"(\w+)=(\S*)", line))
+        # The first value counts: comments and reasons are at the end, and may hold anything.
+        said = dict(reversed(re.findall(r"(\w+)=(\S*)", line)))
         name = said.get("NodeName", "")
         host = name if way == "srun" else said.get("NodeHostName", name)
         if AWAY.search(said.get("State", "")):
