@@ -290,6 +290,9 @@ fn formats_are_distinguished() {
         ("net.txt", RECORDED, Some(Format::Ibnetdiscover)),
         ("x", MACHINE, Some(Format::Toml)),
         ("x", "#\n switchname=a Nodes=b", Some(Format::SlurmTopology)),
+        ("x", "- block:\n    blocks:\n  topology: racks", Some(Format::SlurmYaml)),
+        ("x", "- {topology: a, tree: {switches: []}}", Some(Format::SlurmYaml)),
+        ("x", r#"[{"topology": "a", "flat": true}]"#, Some(Format::SlurmYaml)),
         ("x", "é", None),
     ] {
         assert_eq!(Format::guess(name, text), format);

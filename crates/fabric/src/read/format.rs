@@ -80,7 +80,12 @@ pub const FORMATS: &[FormatRow] = &[
         name: "slurm-yaml",
         title: "a topology.yaml",
         endings: &[],
-        marks: |line| line.starts_with("- topology:") || line.starts_with("topology:"),
+        // The keys may stand in any order. `blocks` and `switches` are topograph's too.
+        marks: |line| {
+            ["topology", "cluster_default", "tree", "block", "flat"]
+                .iter()
+                .any(|key| key_is(line, key))
+        },
         cables: false,
         topologies: true,
         read: slurm_yaml,
