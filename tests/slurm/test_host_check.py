@@ -52,6 +52,17 @@ def test_a_copy_needs_the_plugin_and_the_stock_plugin(tmp_path: Path) -> None:
     assert faults("topology/block") == [f"{plugin} is a link to the plugin of topology/block: copy it"]
 
 
+def test_every_directory_of_plugin_dir_must_exist(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    """Otherwise Slurm refuses slurm.conf, in daemons and commands."""
+    host_check.load("node", [str(tmp_path), f"{tmp_path}/none"], "/nowhere/slurm.conf")
+    assert (
+        f"wrong PluginDir names {tmp_path}/none, which is no directory".encode()
+        in capfdbinary.readouterr().out
+    )
+
+
 def test_programs_in_the_prefix_of_plugin_dir_say_the_release(tmp_path: Path) -> None:
     """A shell of ssh does not have the directories of a Slurm in /opt in its PATH."""
     program = tmp_path / "sbin" / "slurmctld"

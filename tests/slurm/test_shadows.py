@@ -41,12 +41,15 @@ def test_without_a_topology_yaml_the_line_of_slurm_conf_counts(configuration: di
 def test_with_a_topology_yaml_the_order_of_plugin_dir_counts(
     configuration: dict[str, str], tmp_path: Path
 ) -> None:
-    """Copies count in front of Slurm's plugins only, and TopologyPlugin does not count."""
+    """Copies count in front of Slurm's plugins only, and TopologyPlugin does not count. A directory without topology plugins
+    may be in front of both.
+    """
     (tmp_path / "topology.yaml").write_text("")
     assert not is_plugged(configuration | {"TopologyPlugin": "topology/topolane"})
     folder, stock = copies(tmp_path), configuration["PluginDir"]
     assert is_plugged(configuration | {"PluginDir": f"{folder}:{stock}"})
     assert not is_plugged(configuration | {"PluginDir": f"{stock}:{folder}"})
+    assert is_plugged(configuration | {"PluginDir": f"{tmp_path}:{folder}:{stock}"})
 
 
 def test_an_older_slurm_reads_no_topology_yaml(configuration: dict[str, str], tmp_path: Path) -> None:

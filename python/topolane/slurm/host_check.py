@@ -149,6 +149,12 @@ def open_all(loaded: ctypes.CDLL, folders: "list[str]", slurm_conf: str) -> None
 
 def load(role: str, folders: "list[str]", slurm_conf: str) -> None:
     """Loads the plugins as Slurm does. Runs in a process of its own, which a wrong library may end."""
+    for folder in folders:
+        if not os.path.isdir(folder):
+            say(
+                "wrong",
+                f"PluginDir names {folder}, which is no directory there: no program of Slurm would start",
+            )
     library = found(LIBRARY, folders)
     if library is None:
         say("wrong", f"there is no {LIBRARY} in PluginDir={':'.join(folders)}: is Slurm installed there?")

@@ -271,7 +271,7 @@ def _left_to_do(slurm: SlurmFacts) -> str:
 
 def _left_to_do_with_yaml(slurm: SlurmFacts, engine_directory: Path) -> str:
     folder = str(copies(engine_directory))
-    if slurm.plugin_dir.split(":")[0] == folder:
+    if Path(slurm.plugin_dir.split(":")[0]) == copies(engine_directory):
         return "slurmctld loads the plugin already: restart it, so that it reads the new files."
     return (
         f"There is a {slurm.yaml}, so Slurm loads only topology plugins of its own names: the copies in {folder} have "
@@ -300,7 +300,7 @@ def uninstall(engine_directory: Path) -> list[str]:
     folder = copies(engine_directory)
     in_front = conf_file.value(slurm.slurm_conf, "PluginDir") if slurm.slurm_conf.is_file() else None
     for where, value in ((str(slurm.slurm_conf), in_front), ("slurmctld", slurm.plugin_dir)):
-        if folder.is_dir() and value is not None and str(folder) in value.split(":"):
+        if folder.is_dir() and value is not None and folder in map(Path, value.split(":")):
             raise InputError(
                 f"PluginDir of {where} names {folder}: remove it from slurm.conf, restart slurmctld and the slurmds, "
                 "and call this again"

@@ -34,19 +34,21 @@ def plugin_folders(configuration: Mapping[str, str]) -> list[Path]:
 
 def are_loaded(configuration: Mapping[str, str]) -> bool:
     """Whether Slurm finds copies of the plugin before its own plugins."""
-    return any(map(is_of_copies, plugin_folders(configuration)[:1]))
+    first = next((folder for folder in plugin_folders(configuration) if _others(folder)), None)
+    return first is not None and is_of_copies(first)
 
 
 def is_of_copies(folder: Path) -> bool:
     """Whether a directory holds copies of the plugin under names of Slurm's plugins."""
     plugin = folder / PLUGIN
-    others = (path for path in folder.glob("topology_*.so") if path.name != PLUGIN)
-    return plugin.is_file() and any(filecmp.cmp(plugin, path, shallow=False) for path in others)
+    return plugin.is_file() and any(filecmp.cmp(plugin, path, shallow=False) for path in _others(folder))
 
 
 def stock_names(folders: Sequence[Path]) -> list[str]:
     """The file names of Slurm's own topology plugins."""
-    found = {
-        path.name for folder in folders if not is_of_copies(folder) for path in folder.glob("topology_*.so")
-    }
-    return sorted(found - {PLUGIN})
+    return sorted({path.name for folder in folders if not is_of_copies(folder) for path in _others(folder)})
+
+
+def _others(folder: Path) -> list[Path]:
+    """The topology plugins in a directory, other than the plugin under its own name."""
+    return [path for path in folder.glob("topology_*.so") if path.name != PLUGIN]
