@@ -75,11 +75,13 @@ def test_programs_in_the_prefix_of_plugin_dir_say_the_release(tmp_path: Path) ->
 def test_free_text_of_a_node_does_not_change_what_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A comment or reason can be set by others. A cloud node that is up is asked."""
+    """A comment or reason can be set by others. A cloud node that is up is asked. srun is used for nodes alone, in a partition of
+    theirs.
+    """
     scontrol = tmp_path / "scontrol"
     scontrol.write_text(
         '#!/bin/sh\ncase "$*" in\n*config*) echo "SlurmctldHost[0] = head" ;;\n*) cat <<END\n'
-        "NodeName=n1 NodeHostName=h1 State=IDLE Comment=NodeHostName=evil Reason=x State=DOWN\n"
+        "NodeName=n1 NodeHostName=h1 State=IDLE Partitions=a,b Comment=NodeHostName=evil Reason=x State=DOWN\n"
         "NodeName=n2 NodeHostName=h2 State=IDLE+CLOUD\n"
         "NodeName=n3 NodeHostName=h3 State=IDLE+CLOUD+POWERED_DOWN\nEND\nesac\n"
     )
@@ -87,3 +89,6 @@ def test_free_text_of_a_node_does_not_change_what_is_asked(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     asked, away = plugin_check.hosts([], "ssh")
     assert [host.name for host in asked] == ["head", "h1", "h2"] and away == ["n3"]
+    printed = [line.split()[:6] for line in plugin_check.commands(["login"], "srun")]
+    assert [words[0] for words in printed] == ["ssh", "srun", "ssh", "ssh"]
+    assert printed[1][4:] == ["--partition=a", "--nodelist=n1"]

@@ -26,7 +26,7 @@ SCRIPT = Path(__file__).parent / "host_check.py"
 WAYS = {
     "ssh": "ssh -o BatchMode=yes -o ConnectTimeout=10 -- {host}",
     "pdsh": "pdsh -N -w {host}",
-    "srun": "srun --nodes=1 --ntasks=1 --immediate=60 --nodelist={host} sh -c",
+    "srun": "srun --nodes=1 --ntasks=1 --immediate=60 --partition={partition} --nodelist={host} sh -c",
 }
 """How a command gets to a host: words before the command, which is the last word."""
 AWAY = re.compile(r"DOWN|POWERING|FUTURE|NOT_RESPONDING")
@@ -49,6 +49,8 @@ class Host:
     role: str
     """controller or node"""
     is_here: bool = False
+    partition: str = ""
+    """A partition of the node; empty for hosts that run no jobs, which srun does not reach."""
 
 
 @dataclasses.dataclass
@@ -92,7 +94,8 @@ def hosts(others: Sequence[str], way: str) -> tuple[list[Host], list[str]]:
         if AWAY.search(said.get("State", "")):
             away.append(name)
         elif host:
-            found.setdefault(host, Host(host, "node", _short(host) == here))
+            partition = said.get("Partitions", "").partition(",")[0]
+            found.setdefault(host, Host(host, "node", _short(host) == here, partition))
     for name in others:
         found.setdefault(name, Host(name, "node", _short(name) == here))
     return list(found.values()), away
@@ -133,9 +136,8 @@ def _words(host: Host, way: str, plugin_dir: str, slurm_conf: str) -> list[str]:
     said = command(host, plugin_dir, slurm_conf)
     if host.is_here:
         return ["sh", "-c", said]
-    # Controllers and login hosts run no jobs, so srun does not reach them.
-    words = WAYS["ssh" if way == "srun" and host.role == "controller" else way]
-    return [*(word.replace("{host}", host.name) for word in words.split()), said]
+    words = WAYS["ssh" if way == "srun" and not host.partition else way].split()
+    return [*(word.format(host=host.name, partition=host.partition) for word in words), said]
 
 
 def _ask(host: Host, way: str, plugin_dir: str, slurm_conf: str) -> Answer:
