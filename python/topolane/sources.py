@@ -48,6 +48,18 @@ def machine(
     return whole.only(whole.nodes_named(nodes))
 
 
+def live(source: str | Path) -> Machine:
+    """The machine with this name or in this file, for a live system. Raises InputError as `machine` does."""
+    return tree(machine(source), source)
+
+
+def tree(found: Machine, source: str | Path) -> Machine:
+    """The machine. Raises InputError if it is no tree: what live systems are told about links is about uplinks."""
+    if found.wiring != "tree":
+        raise InputError(f"{source}: the machine is a {found.wiring}, but live systems take only trees so far")
+    return found
+
+
 def _joined(first: Machine, source: str | Path, join: str | Path, *, sub_domains: bool) -> Machine:
     second = _whole_machine(join, None, None, sub_domains=sub_domains)
     if second.knows_cables and not first.knows_cables:

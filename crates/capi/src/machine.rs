@@ -53,21 +53,12 @@ pub unsafe extern "C" fn topolane_machine_read(
             if description.name.is_empty() {
                 source.clone_into(&mut description.name);
             }
-            let fabric = Fabric::build(&description).and_then(tree).map_err(in_file)?;
+            let fabric = Fabric::build(&description).and_then(Fabric::for_live_system);
+            let fabric = fabric.map_err(in_file)?;
             give(to, Machine::new(fabric));
             Ok(Status::Ok)
         })
     }
-}
-
-/// Refuses a machine that is not a tree: what plug-ins publish about links is about uplinks of groups.
-fn tree(fabric: Fabric) -> Result<Fabric, topolane_fabric::InputError> {
-    if fabric.wiring().is_tree() {
-        return Ok(fabric);
-    }
-    let kind = fabric.wiring().name();
-    let message = format!("the machine is a {kind}, but live systems take only trees so far");
-    Err(topolane_fabric::InputError::whole(message))
 }
 
 /// A machine by name: `cab`, `fat-tree(radix=16)`.
@@ -85,8 +76,9 @@ pub unsafe extern "C" fn topolane_machine_preset(
             let name = text(name, "name")?;
             let description =
                 preset(name).ok_or_else(|| format!("there is no machine {name:?}"))?;
-            let fabric =
-                description.and_then(|description| Fabric::build(&description)).and_then(tree);
+            let fabric = description
+                .and_then(|description| Fabric::build(&description))
+                .and_then(Fabric::for_live_system);
             give(to, Machine::new(fabric.map_err(|problem| problem.to_string())?));
             Ok(Status::Ok)
         })

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use proptest::prelude::*;
 use topolane_fabric::read::{Format, MachineOptions, machine, read};
-use topolane_fabric::write::{WRITERS, Writer};
+use topolane_fabric::write::{WRITERS, Writer, cables_named, link_names};
 use topolane_fabric::{
     Description, DragonflyDescription, Fabric, SwitchCable, WiringDescription, preset,
 };
@@ -276,6 +276,7 @@ fn a_bad_interconnect_file_is_refused() {
         ),
         (line(2, "c0-0c0s9a0l00(0:0:1) green -> c0-0c0s0a0l00(0:0:0)"), 2, "are both at (0:0:1)"),
         (line(2, "c0-0c0s1a0l00(0:0:1) green -> unused"), 1, "does not lead back"),
+        (line(11, &ARIES.lines().nth(9).unwrap()), 11, "stands on two lines"),
         (line(10, ""), 11, "has 1 processor tiles, but a node has two"),
         ("c0-0c0s0a0l04(0:0:0) blue -> unused".to_owned(), 0, "there are 0 nodes"),
     ] {
@@ -325,6 +326,7 @@ fn what_is_no_dragonfly_is_refused() {
         "slingshot(nodes=7, groups=3, switches=2)",
         "slingshot(x=1)",
         "slingshot(nodes=0, groups=1, switches=1)",
+        "slingshot(nodes=1024, groups=1024, switches=128, cables=128)",
     ] {
         assert!(preset(name).unwrap().is_err(), "{name}");
     }
@@ -341,6 +343,12 @@ fn a_bad_table_is_refused_with_its_line() {
         ("[0, 1, 1]", "[1, 1, 1]", "[1, 1, 1] is not two of the 4 switches"),
         ("  bandwidth = 25000000000.0", "  bandwidth = 0.0", "must be above 0, not 0 B/s"),
         ("\"g0s[0-1]\",\n  \"g1", "\"g0s[0-\",\n  \"g1", "bracket"),
+        ("\"g0s[0-1]\",\n  \"g1", "\"g0s[0-128]\",\n  \"g1", "1 to 128 switches, not 129"),
+        (
+            "\"g0s[0-1]\",\n  \"g1",
+            &format!("{}\"g1", "\"x\",\n  ".repeat(1024)),
+            "more than 1024 groups",
+        ),
     ] {
         let text = toml.replacen(old, new, 1);
         assert_ne!(text, toml, "{old} is in {toml}");
@@ -365,6 +373,31 @@ fn other_formats_say_what_they_drop() {
                 let lost = writer.lost(&fabric).join("\n");
                 assert!(lost.contains("does not say the cables of a dragonfly"), "{lost}");
             }
+        }
+    }
+}
+
+/// A switch of a dragonfly cannot be named for an outage: that would take only the cables of its nodes.
+#[test]
+fn only_cables_of_nodes_have_names() {
+    let fabric = made("slingshot(nodes=8, groups=2, switches=2)");
+    let names = link_names(&fabric);
+    assert_eq!(cables_named(&fabric, &names, "slingshot3").unwrap(), [2]);
+    for switch in ["g0s1", "group0"] {
+        assert!(cables_named(&fabric, &names, switch).is_err(), "{switch}");
+    }
+}
+
+/// Hops do not depend on whether a machine is small enough for tables of them.
+#[test]
+fn large_machines_have_the_hops_of_small_ones() {
+    let small = made("slingshot(nodes=384, groups=4, switches=96, cables=3)");
+    let large = made("slingshot(nodes=19200, groups=200, switches=96, cables=3)");
+    for node in 0..384 {
+        // The first cables of group 0 are those to group 1 on both machines.
+        assert!(large.hops(0, node).unwrap() <= 3);
+        if node < 192 {
+            assert_eq!(small.hops(0, node), large.hops(0, node), "node {node}");
         }
     }
 }

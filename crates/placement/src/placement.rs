@@ -25,6 +25,8 @@ pub struct Placement {
     /// The GPUs of each held slot; empty if they are not named.
     gpus: Box<[GpuSet]>,
     traffic: Option<LaidTraffic>,
+    /// Whether no other job may use the links between groups of a dragonfly.
+    is_apart: bool,
     /// On a wiring that is not a tree: all links that the job may use.
     uses: LinkSet,
     /// The first of the words of `uses` that no other job may use; those after it are not shared either.
@@ -61,6 +63,7 @@ impl Placement {
             spare: Box::default(),
             gpus: Box::default(),
             traffic: None,
+            is_apart: false,
             owns_from: uses.words().len(),
             uses,
         }
@@ -109,12 +112,19 @@ impl Placement {
         Placement { is_isolated, owns_from, ..self }
     }
 
+    /// Returns the placement with the isolation of another.
+    #[must_use]
+    pub fn isolated_as(self, other: &Placement, fabric: &Fabric) -> Self {
+        let placement = self.isolated(other.is_isolated);
+        if other.is_apart { placement.isolated_between_groups(fabric) } else { placement }
+    }
+
     /// Returns the placement such that no other job may use its links between the groups of a dragonfly.
     #[must_use]
     pub fn isolated_between_groups(self, fabric: &Fabric) -> Self {
         let Some(dragonfly) = fabric.wiring().dragonfly() else { return self };
         let between = dragonfly.between_groups(&self.uses).len();
-        Placement { owns_from: self.uses.words().len() - between, ..self }
+        Placement { owns_from: self.uses.words().len() - between, is_apart: true, ..self }
     }
 
     /// On a wiring that is not a tree: all directed links between switches that the job may use.
@@ -180,6 +190,11 @@ impl Placement {
     /// Whether no other job may use the links that this job may use.
     pub fn is_isolated(&self) -> bool {
         self.is_isolated
+    }
+
+    /// Whether no other job may use the links of this job between groups of a dragonfly.
+    pub fn is_isolated_between_groups(&self) -> bool {
+        self.is_apart
     }
 
     /// The groups of level 1 and above that the job crosses, so that it may use their uplinks. Empty for a job in one

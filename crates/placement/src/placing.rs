@@ -72,21 +72,25 @@ impl dyn Policy + '_ {
         }
     }
 
+    /// Returns a placement of the policy with the isolation that the policy promises.
+    pub fn isolate(&self, placement: Placement, fabric: &Fabric) -> Placement {
+        let traits = self.traits();
+        let placement = placement.isolated(traits.isolates);
+        match traits.between_groups {
+            BetweenGroups::Apart => placement.isolated_between_groups(fabric),
+            BetweenGroups::Shared => placement,
+        }
+    }
+
     /// Returns the placement for a policy's choice.
     fn placed(&self, request: &Request, choice: Choice, occupancy: &Occupancy) -> Placement {
         let Choice { nodes, links, bandwidth_share, spare, gpus } = choice;
-        let traits = self.traits();
         let placement = Placement::new(occupancy.fabric(), nodes, request.share.clone());
-        let placement = placement
-            .isolated(traits.isolates)
+        let placement = self
+            .isolate(placement, occupancy.fabric())
             .with_links(links, bandwidth_share)
             .with_spare(spare)
             .with_gpus(gpus);
-        let placement = if traits.between_groups == BetweenGroups::Apart {
-            placement.isolated_between_groups(occupancy.fabric())
-        } else {
-            placement
-        };
         let placement = occupancy.name_gpus(placement);
         let traffic = occupancy.lay(request, &placement);
         placement.with_traffic(traffic)

@@ -239,3 +239,20 @@ fn areas_are_single_switches() {
     assert_eq!(areas(&request(2), &occupancy, KeepOff::All).len(), 9);
     assert!(areas(&request(3), &occupancy, KeepOff::All).is_empty());
 }
+
+/// A placement keeps its isolation when a node is replaced, and gets it when a running job is taken over.
+#[test]
+fn placements_made_by_hand_keep_the_promise() {
+    let fabric = machine("slingshot(nodes=16, groups=2, switches=4, cables=2)");
+    let over = |nodes: Vec<u32>| Placement::new(&fabric, nodes, Share::Whole);
+    for name in ["isolated-global", "isolated"] {
+        let rule = policy(name, 1).unwrap();
+        let job = rule.isolate(over(vec![0, 8]), &fabric);
+        for job in [over(vec![1, 9]).isolated_as(&job, &fabric), job] {
+            let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+            occupancy.claim(&job).unwrap();
+            assert!(!occupancy.has_room_for(&over(vec![3, 11])), "{name}: {job:?}");
+            assert!(occupancy.has_room_for(&over(vec![14, 15])), "{name}: {job:?}");
+        }
+    }
+}

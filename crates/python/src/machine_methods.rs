@@ -76,7 +76,9 @@ impl Machine {
             let read::Read { mut description, notes, networks } =
                 read::read(&text, format, &options)?;
             description.name = own_name.unwrap_or(description.name);
-            Ok((Fabric::build(&description)?, notes, networks))
+            let fabric = Fabric::build(&description)?;
+            let fabric = if options.only_trees { fabric.for_live_system()? } else { fabric };
+            Ok((fabric, notes, networks))
         })?;
         let in_file = |error: topolane_fabric::InputError| input_error(error.in_file(source));
         let (fabric, notes, entries) = made.map_err(in_file)?;

@@ -218,9 +218,11 @@ impl Spares {
         placements: &[(u64, Arc<Placement>)],
         fabric: &Fabric,
     ) -> Option<NodeIndex> {
-        let keeps_links = placements
-            .iter()
-            .any(|(_, placement)| placement.is_isolated() || !placement.links().is_empty());
+        let keeps_links = placements.iter().any(|(_, placement)| {
+            placement.is_isolated()
+                || placement.is_isolated_between_groups()
+                || !placement.links().is_empty()
+        });
         let fits = |&spare: &NodeIndex| {
             self.are_together(fabric, spare, node)
                 && (!keeps_links || fabric.group(1, spare) == fabric.group(1, node))
@@ -264,7 +266,7 @@ pub(crate) fn replaced(
 ) -> Placement {
     let nodes = placement.nodes().iter().map(|&node| if node == from { to } else { node });
     let other = Placement::new(fabric, nodes.collect(), placement.share().clone())
-        .isolated(placement.is_isolated())
+        .isolated_as(placement, fabric)
         .with_links(placement.links().to_vec(), placement.bandwidth_share());
     let spare = placement.spare().iter().map(|&node| if node == from { to } else { node });
     other.with_spare(spare.collect())

@@ -63,7 +63,7 @@ class FluxSettings:
     def check_machine(self) -> None:
         """Raises InputError if the machine cannot be read."""
         if self.machine is not None:
-            sources.machine(self.machine)
+            sources.live(self.machine)
 
     def resolved_policy(self) -> str | Policy:
         """The policy. Raises InputError if there is none with that name."""

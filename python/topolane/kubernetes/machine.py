@@ -22,9 +22,10 @@ def machine(
     nodes: as the API server gives them. Raises InputError if there is none.
     """
     if file is not None:
-        return sources.machine(file)
+        return sources.live(file)
     if known.machine is not None and not labels:
-        return Machine.parse(known.machine, f"{known.source}: machineFile")
+        where = f"{known.source}: machineFile"
+        return sources.tree(Machine.parse(known.machine, where), where)
     return of_labels(labels or known.labels, nodes)
 
 

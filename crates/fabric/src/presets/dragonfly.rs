@@ -6,6 +6,7 @@ use crate::description::{
     WiringDescription,
 };
 use crate::error::InputError;
+use crate::fabric::{most_cables, too_many_cables};
 use crate::node_kind::NodeKind;
 
 /// Routers of a chassis: one row of a group.
@@ -108,6 +109,11 @@ pub(super) fn from_arguments(name: &str, arguments: &str) -> Result<Description,
             "machine {name} needs at most {MOST_GROUPS} groups, {MOST_SWITCHES} switches in each and as many cables as \
              switches, and the same number of nodes in each group"
         )));
+    }
+    let pairs = |count: u32| u64::from(count) * u64::from(count - 1) / 2;
+    let joined = u64::from(groups) * pairs(switches) + pairs(groups) * u64::from(cables);
+    if joined > most_cables(nodes) {
+        return Err(too_many_cables(name, nodes));
     }
     Ok(slingshot(name, nodes, groups, switches, cables))
 }

@@ -1,6 +1,6 @@
 //! Reads the interconnect file of a Cray XC: every tile of every Aries router.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{MachineOptions, Read};
 use crate::description::{DragonflyDescription, SwitchCable};
@@ -28,6 +28,8 @@ struct Tile<'a> {
 struct Routers<'a> {
     places: HashMap<&'a str, Place>,
     names: BTreeMap<Place, &'a str>,
+    /// All tiles that a line is about.
+    tiles: HashSet<Tile<'a>>,
     /// Processor tiles of each router, and the line of the last.
     processors: HashMap<&'a str, (usize, usize)>,
     /// The other end of each tile, the bandwidth, and the line.
@@ -66,6 +68,9 @@ impl<'a> Routers<'a> {
         let [from, kind, "->", to] = words[..] else { return Err(refuse()) };
         let (tile, place) = end(from).ok_or_else(refuse)?;
         self.place(tile.router, place)?;
+        if !self.tiles.insert(tile) {
+            return Err(format!("tile {} stands on two lines", shown(from)));
+        }
         let bandwidth = match kind {
             "ptile" if to == "processor" => {
                 self.processors.entry(tile.router).or_default().0 += 1;
@@ -88,10 +93,8 @@ impl<'a> Routers<'a> {
         if !fits {
             return Err(format!("a {kind} link cannot join {} and {}", shown(from), shown(to)));
         }
-        match self.ends.insert(tile, (other, bandwidth, 0)) {
-            Some(_) => Err(format!("tile {} stands on two lines", shown(from))),
-            None => Ok(()),
-        }
+        self.ends.insert(tile, (other, bandwidth, 0));
+        Ok(())
     }
 
     fn note_line(&mut self, row: &'a str, line: usize) {

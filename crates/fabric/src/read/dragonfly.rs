@@ -9,6 +9,7 @@ use crate::description::{DragonflyDescription, SwitchCable};
 use crate::error::InputError;
 use crate::fabric::positive;
 use crate::hostlist::expand;
+use crate::wiring::check_group;
 
 /// The switches of each group, and the cables between switches.
 #[derive(Deserialize)]
@@ -30,7 +31,7 @@ struct CableTable {
 /// Returns the wiring. What no dragonfly can be is left to [`Fabric::build`](crate::Fabric::build).
 ///
 /// # Errors
-/// With its line: a hostlist that is none; a cable of a switch that is not there, from a switch to itself, or without a
+/// With its line: a hostlist that is none; a group of too many switches, or too many groups; a cable of a switch that is not there, from a switch to itself, or without a
 /// count; a bandwidth that is not above 0.
 pub(super) fn wiring(
     lines: &TomlLines,
@@ -40,7 +41,10 @@ pub(super) fn wiring(
     let mut wiring = DragonflyDescription::default();
     for group in groups {
         let line = lines.at(group.span().start);
-        wiring.groups.push(expand(group.get_ref()).map_err(|error| at_line(error, line))?);
+        let names = expand(group.get_ref()).map_err(|error| at_line(error, line))?;
+        // Hostlists are short for many names, so this must not wait for all groups.
+        check_group(wiring.groups.len(), &names).map_err(|error| at_line(error, line))?;
+        wiring.groups.push(names);
     }
     let switches = wiring.groups.iter().map(Vec::len).sum::<usize>() as u64;
     for cables in cables {

@@ -9,11 +9,13 @@ use super::link_set::LinkSet;
 use crate::description::{DragonflyDescription, SwitchCable};
 use crate::error::{InputError, shown};
 use crate::fabric::{
-    CableId, Fabric, GroupIndex, MOST_SWITCHES, check_name, most_cables, positive, too_many_cables,
+    CableId, Fabric, GroupIndex, check_name, most_cables, positive, too_many_cables,
 };
 
 /// The most groups, because there is a table of all pairs.
 const MOST_GROUPS: usize = 1024;
+/// The most switches of a machine with tables of hops between groups, which have an entry for each pair of switches.
+const MOST_SWITCHES_OF_TABLES: u32 = 1 << 14;
 /// The words of a switch in a [`LinkSet`]: one bit for each switch of its group.
 const WORDS_OF_SWITCH: u32 = SwitchSet::BITS / u64::BITS;
 
@@ -34,7 +36,7 @@ pub struct Dragonfly {
     gates: Vec<SwitchSet>,
     /// By `g * groups + h`, with g < h: the ends of the cables between two groups, in g and in h.
     between: Vec<Box<[(u8, u8)]>>,
-    /// By the same number: the hops from each switch of g to each of h, computed on first use.
+    /// By the same number: the hops from each switch of g to each of h, computed on first use; not on large machines.
     hops_between: Vec<OnceLock<Box<[u8]>>>,
     /// The switch of each leaf of the hierarchy.
     of_leaf: Vec<u32>,
@@ -265,6 +267,13 @@ impl Dragonfly {
         }
         let pair = (of_a * self.groups() + of_b) as usize;
         let width = self.shapes[of_b as usize].size();
+        if self.switches() > MOST_SWITCHES_OF_TABLES {
+            let (here, there) = (&self.shapes[of_a as usize], &self.shapes[of_b as usize]);
+            let over = |&(x, y): &(u8, u8)| {
+                here.distance(at_a, x.into()) + 1 + there.distance(y.into(), at_b)
+            };
+            return self.between[pair].iter().map(over).min().unwrap_or(0);
+        }
         let hops = self.hops_between[pair].get_or_init(|| self.measure_hops(of_a, of_b));
         u32::from(hops[at_a * width + at_b])
     }
@@ -273,15 +282,20 @@ impl Dragonfly {
     fn measure_hops(&self, group: u32, other: u32) -> Box<[u8]> {
         let ends = &self.between[(group * self.groups() + other) as usize];
         let (here, there) = (&self.shapes[group as usize], &self.shapes[other as usize]);
-        let hops = |at: usize, to: usize| {
-            let over =
-                |&(x, y): &(u8, u8)| here.distance(at, x.into()) + 1 + there.distance(y.into(), to);
-            ends.iter().map(over).min().unwrap_or(0).min(u8::MAX.into()) as u8
-        };
-        (0..here.size())
-            .flat_map(|at| (0..there.size()).map(move |to| (at, to)))
-            .map(|(at, to)| hops(at, to))
-            .collect()
+        let mut table = Vec::with_capacity(here.size() * there.size());
+        for at in 0..here.size() {
+            // Links to the other group's end of a cable: there may be far more cables than ends.
+            let mut reached: BTreeMap<u8, u32> = BTreeMap::new();
+            for &(x, y) in ends {
+                let links = here.distance(at, x.into()) + 1;
+                reached.entry(y).and_modify(|least| *least = links.min(*least)).or_insert(links);
+            }
+            table.extend((0..there.size()).map(|to| {
+                let over = |(&y, links): (&u8, &u32)| links + there.distance(y.into(), to);
+                reached.iter().map(over).min().unwrap_or(0).min(u8::MAX.into()) as u8
+            }));
+        }
+        table.into()
     }
 
     /// The switches of some leaves, by group in ascending order.
@@ -427,26 +441,26 @@ impl Dragonfly {
 
 /// The number of the first switch of each group; then the number of switches.
 fn numbered(groups: &[Vec<String>]) -> Result<Vec<u32>, InputError> {
-    if groups.len() > MOST_GROUPS {
-        let message = format!("the dragonfly has {} groups, more than {MOST_GROUPS}", groups.len());
-        return Err(InputError::whole(message));
-    }
     let mut first = vec![0];
-    let mut switches = 0u64;
+    let mut switches = 0;
     for (group, names) in groups.iter().enumerate() {
-        if names.is_empty() || names.len() > MOST_SWITCHES_OF_GROUP {
-            return Err(InputError::whole(format!(
-                "group {group} of the dragonfly must have 1 to {MOST_SWITCHES_OF_GROUP} switches, not {}",
-                names.len()
-            )));
-        }
-        switches += names.len() as u64;
-        first.push(switches as u32);
-    }
-    if switches > MOST_SWITCHES {
-        return Err(InputError::whole(format!(
-            "the dragonfly has more than {MOST_SWITCHES} switches"
-        )));
+        check_group(group, names)?;
+        switches += names.len() as u32;
+        first.push(switches);
     }
     Ok(first)
+}
+
+/// Checks the number of a group, from 0, and of its switches.
+pub(crate) fn check_group(group: usize, names: &[String]) -> Result<(), InputError> {
+    if group >= MOST_GROUPS {
+        return Err(InputError::whole(format!("the dragonfly has more than {MOST_GROUPS} groups")));
+    }
+    if names.is_empty() || names.len() > MOST_SWITCHES_OF_GROUP {
+        return Err(InputError::whole(format!(
+            "group {group} of the dragonfly must have 1 to {MOST_SWITCHES_OF_GROUP} switches, not {}",
+            names.len()
+        )));
+    }
+    Ok(())
 }

@@ -83,6 +83,14 @@ pub fn cables_named(
     };
     let found =
         select(&|link| link.is_called(text) || link.lower.name == text || link.upper.name == text);
+    // Only the cables of nodes have names there, so a switch would keep its other cables.
+    if !fabric.wiring().is_tree() && found.len() > 1 {
+        let (name, kind) = (fabric.name(), fabric.wiring().name());
+        return Err(InputError::whole(format!(
+            "{} is no node, but {name} is a {kind}, of which only cables of nodes can be named so far",
+            shown(text)
+        )));
+    }
     if !found.is_empty() {
         return Ok(found);
     }
