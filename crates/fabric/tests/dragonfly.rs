@@ -380,12 +380,16 @@ fn other_formats_say_what_they_drop() {
 /// A switch of a dragonfly cannot be named for an outage: that would take only the cables of its nodes.
 #[test]
 fn only_cables_of_nodes_have_names() {
-    let fabric = made("slingshot(nodes=8, groups=2, switches=2)");
+    let fabric = made("slingshot(nodes=4, groups=2, switches=2)");
     let names = link_names(&fabric);
+    assert_eq!(names.len() as u32, fabric.links());
+    assert_eq!((&*names[4].lower.name, &*names[4].upper.name), ("g0s0", "g0s1"), "the first cable");
     assert_eq!(cables_named(&fabric, &names, "slingshot3").unwrap(), [2]);
-    for switch in ["g0s1", "group0"] {
-        assert!(cables_named(&fabric, &names, switch).is_err(), "{switch}");
+    for text in ["g0s1", "g0s0->g0s1"] {
+        let error = cables_named(&fabric, &names, text).expect_err(text).to_string();
+        assert!(error.contains("only cables of nodes can fail"), "{error}");
     }
+    assert!(cables_named(&fabric, &names, "group0").is_err());
 }
 
 /// Hops do not depend on whether a machine is small enough for tables of them.

@@ -59,13 +59,8 @@ impl<'a> LinkUse<'a> {
     /// lead out of sites, do not count.
     pub fn shared(&self) -> u32 {
         if !self.fabric.wiring().is_tree() {
-            let mut met = LinkSet::default();
-            for (one, (_, placement)) in self.jobs.iter().enumerate() {
-                for (_, other) in &self.jobs[..one] {
-                    met = met.or(&placement.uses().and(other.uses()));
-                }
-            }
-            return self.fabric.cables_in(&met);
+            let uses = self.jobs.iter().map(|(_, placement)| placement.uses());
+            return self.fabric.cables_in(&LinkSet::in_several(uses, self.fabric.link_words()));
         }
         let met =
             |users: &Vec<usize>| users.len() > 1 && users.iter().any(|&user| !self.owns(user));

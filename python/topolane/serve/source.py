@@ -141,8 +141,10 @@ def picture(machine: Machine) -> dict[str, Any]:
 
 def _uplinks(machine: Machine, levels: Sequence[Sequence[tuple[int, int, str]]]) -> list[list[int]]:
     """A row (level from 1, group, first link, end, rail) for each rail of each group that has uplinks to
-    switches.
+    switches; none on a machine that is no tree.
     """
+    if machine.wiring != "tree":
+        return []
     known: dict[str, tuple[int, int]] = {}
     for level, groups in enumerate(levels, 1):
         for index, (_, _, name) in enumerate(groups):

@@ -60,6 +60,16 @@ impl LinkSet {
         LinkSet::of(all)
     }
 
+    /// The links that are in two or more of some sets, whose words have numbers below `words`.
+    pub fn in_several<'a>(sets: impl Iterator<Item = &'a LinkSet>, words: u32) -> LinkSet {
+        let mut found = vec![(0u64, 0u64); words as usize];
+        for &(number, bits) in sets.flat_map(LinkSet::words) {
+            let (once, more) = &mut found[number as usize];
+            (*once, *more) = (*once | bits, *more | *once & bits);
+        }
+        LinkSet::of((0..).zip(found).map(|(number, (_, more))| (number, more)).collect())
+    }
+
     /// The words with a number from `first` on.
     pub(super) fn words_from(&self, first: u32) -> &[(u32, u64)] {
         &self.words[self.words.partition_point(|&(number, _)| number < first)..]

@@ -1,6 +1,7 @@
 //! Names the links of a fabric.
 
 use super::wiring::Wiring;
+use crate::description::SwitchCable;
 use crate::error::{InputError, shown};
 use crate::fabric::{CableId, Fabric};
 
@@ -35,6 +36,21 @@ pub fn link_names(fabric: &Fabric) -> Vec<LinkName> {
             number: (cables > 1).then_some(cable),
         }));
     });
+    if let Some(dragonfly) = fabric.wiring().dragonfly() {
+        // Above the nodes, the hierarchy has no cables.
+        names.truncate(fabric.uplinks(0, fabric.nodes() - 1).end as usize);
+        for SwitchCable { between: (a, b), count, .. } in dragonfly.description().cables {
+            let end = |switch| {
+                let name = dragonfly.switch_name(switch).to_owned();
+                LinkEnd { name: name.clone(), group: name }
+            };
+            names.extend((0..count).map(|cable| LinkName {
+                lower: end(a),
+                upper: end(b),
+                number: (count > 1).then_some(cable),
+            }));
+        }
+    }
     for (_, (a, b), _, _) in fabric.wans() {
         let end = |site| {
             let name = fabric.group_name(fabric.depth(), site).to_owned();
@@ -81,13 +97,16 @@ pub fn cables_named(
         let numbered = (0..).zip(names).filter(|(_, link)| is_meant(link));
         numbered.map(|(id, _)| id).filter(there).collect()
     };
-    let found =
-        select(&|link| link.is_called(text) || link.lower.name == text || link.upper.name == text);
-    // Only the cables of nodes have names there, so a switch would keep its other cables.
-    if !fabric.wiring().is_tree() && found.len() > 1 {
+    let is_meant = |link: &LinkName| {
+        link.is_called(text) || link.lower.name == text || link.upper.name == text
+    };
+    let found = select(&is_meant);
+    // A cable between switches of a dragonfly cannot be missing or fail so far, so a switch would keep some.
+    let all = names.iter().filter(|link| is_meant(link)).count();
+    if !fabric.wiring().is_tree() && found.len() < all {
         let (name, kind) = (fabric.name(), fabric.wiring().name());
         return Err(InputError::whole(format!(
-            "{} is no node, but {name} is a {kind}, of which only cables of nodes can be named so far",
+            "{} has cables between switches, but {name} is a {kind}, of which only cables of nodes can fail so far",
             shown(text)
         )));
     }

@@ -5,7 +5,7 @@ use super::{Promise, Search};
 
 /// The most steps of one search.
 const MOST_STEPS: u32 = 20_000;
-/// The steps for which a set counts that is looked at as a whole.
+/// The fewest steps for which a set counts that is looked at as a whole; a larger one counts a step for each group.
 const STEPS_OF_A_SET: u32 = 20;
 /// The most steps after the first set was found.
 const MOST_STEPS_AFTER: u32 = 4_000;
@@ -29,8 +29,8 @@ impl<'a> GroupSets<'a> {
         GroupSets { search, rooms, order, steps_left: MOST_STEPS, best: None }
     }
 
-    /// Returns the parts of a smallest set of several groups with enough slots, to be filled in this order: of these the one that leaves the fewest gateways to others,
-    /// then the one with the fewest slots.
+    /// Returns the parts of a smallest set of several groups with enough slots, to be filled in this order: of these the
+    /// one that leaves the fewest gateways to others, then the one with the fewest slots.
     pub fn best(mut self) -> Option<Vec<Part>> {
         for size in 2..=self.order.len() {
             self.extend(0, &mut Vec::with_capacity(size), 0, size);
@@ -44,7 +44,8 @@ impl<'a> GroupSets<'a> {
     /// Tries all sets that add `left` of the rooms from place `from` on to `chosen`, which have `slots`.
     fn extend(&mut self, from: usize, chosen: &mut Vec<usize>, slots: u32, left: usize) {
         if left == 0 {
-            self.steps_left = self.steps_left.saturating_sub(STEPS_OF_A_SET);
+            let steps = STEPS_OF_A_SET.max(chosen.len() as u32);
+            self.steps_left = self.steps_left.saturating_sub(steps);
             self.judge(chosen);
             return;
         }
