@@ -1,10 +1,51 @@
 //! Counts how many placements use each link of a wiring that is not a tree.
 
+use topolane_fabric::Fabric;
+
+use crate::placement::WiredLinks;
+
+/// The placements on each link of a wiring that is not a tree.
+#[derive(Debug, Clone)]
+pub(crate) struct WiredLoad {
+    /// Those that may use it.
+    used: LinkLoad,
+    /// Those that no other may join there.
+    owned: LinkLoad,
+}
+
+impl WiredLoad {
+    /// Returns the load of an empty machine; `None` on a tree.
+    pub fn of(fabric: &Fabric) -> Option<Box<Self>> {
+        let load = || LinkLoad::new(fabric.link_words());
+        (!fabric.wiring().is_tree()).then(|| Box::new(WiredLoad { used: load(), owned: load() }))
+    }
+
+    /// The links that placements may use.
+    pub fn used(&self) -> &LinkLoad {
+        &self.used
+    }
+
+    pub fn enter(&mut self, links: &WiredLinks) {
+        self.used.add(links.used_words());
+        self.owned.add(links.owned_words());
+    }
+
+    pub fn leave(&mut self, links: &WiredLinks) {
+        self.used.remove(links.used_words());
+        self.owned.remove(links.owned_words());
+    }
+
+    /// Whether the job shares no link that it, or another, does not share.
+    pub fn has_room_for(&self, links: &WiredLinks) -> bool {
+        !self.used.meets(links.owned_words()) && !self.owned.meets(links.used_words())
+    }
+}
+
 /// A counter for each directed link, 64 links to a word: bit `n` of a counter is in plane `n`. So a claim adds to 64
 /// counters at once, and while no two jobs share a link there is one plane.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct LinkLoad {
-    /// The links with a counter above 0. Empty on a tree.
+    /// The links with a counter above 0.
     used: Vec<u64>,
     /// The bits of the counters, the lowest first.
     planes: Vec<Vec<u64>>,

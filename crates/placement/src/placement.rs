@@ -1,6 +1,7 @@
 //! A placement: the nodes that a request got, and the groups, links and GPUs that follow from them.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use topolane_fabric::{CableId, Fabric, GroupIndex, LinkSet, NodeIndex};
 
@@ -25,13 +26,41 @@ pub struct Placement {
     /// The GPUs of each held slot; empty if they are not named.
     gpus: Box<[GpuSet]>,
     traffic: Option<LaidTraffic>,
-    /// Whether no other job may use the links between groups of a dragonfly.
-    is_apart: bool,
-    /// On a wiring that is not a tree: all links that the job may use.
+    /// The links that the job may use on a wiring that is not a tree; in a box of their own, because placements on trees
+    /// have none and are copied often.
+    wired: Option<Box<WiredLinks>>,
+}
+
+/// The links of a job on a wiring that is not a tree.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct WiredLinks {
+    /// All links that the job may use.
     uses: LinkSet,
     /// The first of the words of `uses` that no other job may use; those after it are not shared either.
     owns_from: usize,
+    /// Whether no other job may use the links between groups of a dragonfly.
+    is_apart: bool,
 }
+
+impl WiredLinks {
+    fn of(fabric: &Fabric, nodes: &[NodeIndex]) -> Self {
+        let uses = fabric.links_of(nodes);
+        WiredLinks { owns_from: uses.words().len(), uses, is_apart: false }
+    }
+
+    /// Number and bits of the words of all links that the job may use.
+    pub fn used_words(&self) -> &[(u32, u64)] {
+        self.uses.words()
+    }
+
+    /// The words of the links that no other job may use.
+    pub fn owned_words(&self) -> &[(u32, u64)] {
+        &self.uses.words()[self.owns_from..]
+    }
+}
+
+/// The links of a placement that has none.
+static NO_LINKS: LazyLock<LinkSet> = LazyLock::new(LinkSet::default);
 
 /// The network over which the nodes of a placement reach each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +80,8 @@ impl Placement {
     pub fn new(fabric: &Fabric, nodes: Vec<NodeIndex>, share: Share) -> Self {
         let reach = if fabric.lie_in_one_domain(&nodes) { Reach::Domain } else { Reach::Tree };
         let crossed = groups_crossed(fabric, &nodes);
-        let uses = if reach == Reach::Tree { fabric.links_of(&nodes) } else { LinkSet::default() };
+        let is_wired = reach == Reach::Tree && !fabric.wiring().is_tree();
+        let wired = is_wired.then(|| Box::new(WiredLinks::of(fabric, &nodes)));
         Placement {
             nodes: nodes.into(),
             share,
@@ -63,9 +93,7 @@ impl Placement {
             spare: Box::default(),
             gpus: Box::default(),
             traffic: None,
-            is_apart: false,
-            owns_from: uses.words().len(),
-            uses,
+            wired,
         }
     }
 
@@ -108,40 +136,51 @@ impl Placement {
     /// Returns the placement with this isolation; if `is_isolated`, no other job may use its links.
     #[must_use]
     pub fn isolated(self, is_isolated: bool) -> Self {
-        let owns_from = if is_isolated { 0 } else { self.owns_from };
-        Placement { is_isolated, owns_from, ..self }
+        let mut placement = Placement { is_isolated, ..self };
+        if let Some(wired) = placement.wired.as_mut().filter(|_| is_isolated) {
+            wired.owns_from = 0;
+        }
+        placement
     }
 
     /// Returns the placement with the isolation of another.
     #[must_use]
     pub fn isolated_as(self, other: &Placement, fabric: &Fabric) -> Self {
         let placement = self.isolated(other.is_isolated);
-        if other.is_apart { placement.isolated_between_groups(fabric) } else { placement }
+        if other.is_isolated_between_groups() {
+            placement.isolated_between_groups(fabric)
+        } else {
+            placement
+        }
     }
 
     /// Returns the placement such that no other job may use its links between the groups of a dragonfly.
     #[must_use]
-    pub fn isolated_between_groups(self, fabric: &Fabric) -> Self {
-        let Some(dragonfly) = fabric.wiring().dragonfly() else { return self };
-        let between = dragonfly.between_groups(&self.uses).len();
-        Placement { owns_from: self.uses.words().len() - between, is_apart: true, ..self }
+    pub fn isolated_between_groups(mut self, fabric: &Fabric) -> Self {
+        if let (Some(dragonfly), Some(wired)) = (fabric.wiring().dragonfly(), &mut self.wired) {
+            let between = dragonfly.between_groups(&wired.uses).len();
+            wired.owns_from = wired.uses.words().len() - between;
+            wired.is_apart = true;
+        }
+        self
     }
 
     /// On a wiring that is not a tree: all directed links between switches that the job may use.
     pub fn uses(&self) -> &LinkSet {
-        &self.uses
+        self.wired.as_ref().map_or_else(|| &*NO_LINKS, |wired| &wired.uses)
     }
 
-    /// The words of [`Placement::uses`] that no other job may use.
-    pub(crate) fn owned_words(&self) -> &[(u32, u64)] {
-        &self.uses.words()[self.owns_from..]
+    /// The links that the job may use on a wiring that is not a tree.
+    #[inline]
+    pub(crate) fn wired(&self) -> Option<&WiredLinks> {
+        self.wired.as_deref()
     }
 
     /// Returns the placement as if it used no link, so that other jobs may use all of them.
     #[must_use]
     pub fn without_links(self) -> Self {
         let reach = if self.reach == Reach::Beyond { Reach::Beyond } else { Reach::Uncounted };
-        Placement { crossed: Box::default(), uses: LinkSet::default(), owns_from: 0, reach, ..self }
+        Placement { crossed: Box::default(), wired: None, reach, ..self }
     }
 
     /// Returns the placement with its nodes in another order.
@@ -194,7 +233,7 @@ impl Placement {
 
     /// Whether no other job may use the links of this job between groups of a dragonfly.
     pub fn is_isolated_between_groups(&self) -> bool {
-        self.is_apart
+        self.wired.as_ref().is_some_and(|wired| wired.is_apart)
     }
 
     /// The groups of level 1 and above that the job crosses, so that it may use their uplinks. Empty for a job in one

@@ -42,7 +42,7 @@ impl<'a> GroupRoom<'a> {
         };
         let leaves = free.fabric().children(2, of_hierarchy);
         let routers: Vec<_> = leaves.map(router).filter(|router| router.1 > 0).collect();
-        let used = |word| search.occupancy.used_links().word(word);
+        let used = |word| search.used.word(word);
         let conflicts = match search.promise {
             Promise::BetweenGroups => None,
             Promise::AllLinks => {

@@ -67,7 +67,7 @@ impl<'a> GroupSets<'a> {
 
     /// Whether no other job uses the links between two groups.
     fn are_apart(&self, a: usize, b: usize) -> bool {
-        let used = |word| self.search.occupancy.used_links().word(word);
+        let used = |word| self.search.used.word(word);
         let (a, b) = (self.rooms[a].group(), self.rooms[b].group());
         !self.search.dragonfly.is_used_between(a, b, &used)
     }

@@ -7,6 +7,7 @@ mod group_sets;
 use topolane_fabric::{Dragonfly, NodeIndex};
 
 use crate::free_slots::FreeSlots;
+use crate::link_load::LinkLoad;
 use crate::occupancy::Occupancy;
 use crate::refusal::Refusal;
 use crate::request::Request;
@@ -36,11 +37,12 @@ pub(crate) fn nodes_apart(
 ) -> Result<Vec<NodeIndex>, Refusal> {
     let refuse = || free.would_share_links(request);
     let Some(dragonfly) = free.fabric().wiring().dragonfly() else { return Err(refuse()) };
+    let Some(used) = occupancy.used_links() else { return Err(refuse()) };
     if !request.members.is_empty() || request.beyond > 0 {
         return Err(refuse());
     }
     let free = &*free.unshared(request, occupancy);
-    let search = Search { promise, free, occupancy, dragonfly, wanted: request.nodes };
+    let search = Search { promise, free, used, dragonfly, wanted: request.nodes };
     let nodes = search.on_one_router().or_else(|| search.in_groups()).ok_or_else(refuse)?;
     // The search reasons about parts of the links; this asks for all of them.
     let links = free.fabric().links_of(&nodes);
@@ -48,14 +50,15 @@ pub(crate) fn nodes_apart(
         Promise::BetweenGroups => dragonfly.between_groups(&links),
         Promise::AllLinks => links.words(),
     };
-    debug_assert!(!occupancy.used_links().meets(own), "the search keeps its promise");
-    if occupancy.used_links().meets(own) { Err(refuse()) } else { Ok(nodes) }
+    debug_assert!(!used.meets(own), "the search keeps its promise");
+    if used.meets(own) { Err(refuse()) } else { Ok(nodes) }
 }
 
 struct Search<'a> {
     promise: Promise,
     free: &'a FreeSlots<'a>,
-    occupancy: &'a Occupancy,
+    /// The links that other jobs may use.
+    used: &'a LinkLoad,
     dragonfly: &'a Dragonfly,
     wanted: u32,
 }

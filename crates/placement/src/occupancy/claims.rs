@@ -55,8 +55,9 @@ impl Occupancy {
         self.count_crossings(placement, |count| *count += 1);
         self.slots.take(placement.links());
         self.change_strangers(placement, true);
-        self.used.add(placement.uses().words());
-        self.owned.add(placement.owned_words());
+        if let (Some(load), Some(links)) = (&mut self.wired, placement.wired()) {
+            load.enter(links);
+        }
         if let (Some(network), Some(traffic)) = (&mut self.network, placement.traffic()) {
             network.enter(traffic);
         }
@@ -79,9 +80,9 @@ impl Occupancy {
         };
         let mut crossed =
             placement.crossed().iter().copied().chain(crossed.iter().map(|&node| (0, node)));
-        let is_tree = self.fabric.wiring().is_tree();
+        let is_tree = self.wired.is_none();
         let is_barred = |(level, group): (u8, GroupIndex)| {
-            // On other wirings jobs may cross one group and share no link: see `used` and `owned`.
+            // On other wirings jobs may cross one group and share no link: see `wired`.
             if level > 0 && !is_tree {
                 return false;
             }
@@ -98,12 +99,18 @@ impl Occupancy {
             placement.links().iter().all(|&cable| self.slots.is_free(cable))
         };
         keeps_links
-            && !self.used.meets(placement.owned_words())
-            && !self.owned.meets(placement.uses().words())
+            && self.shares_no_owned_link(placement)
             && match placement.share() {
                 Share::Whole => placement.held().all(|node| self.idle.contains(node)),
                 Share::Part(amounts) => self.has_slots(placement, amounts),
             }
+    }
+
+    fn shares_no_owned_link(&self, placement: &Placement) -> bool {
+        match (&self.wired, placement.wired()) {
+            (Some(load), Some(links)) => load.has_room_for(links),
+            _ => true,
+        }
     }
 
     fn has_slots(&self, placement: &Placement, amounts: &Amounts) -> bool {
@@ -152,8 +159,9 @@ impl Occupancy {
         self.count_crossings(placement, |count| *count -= 1);
         self.slots.give_back(placement.links());
         self.change_strangers(placement, false);
-        self.used.remove(placement.uses().words());
-        self.owned.remove(placement.owned_words());
+        if let (Some(load), Some(links)) = (&mut self.wired, placement.wired()) {
+            load.leave(links);
+        }
         if let (Some(network), Some(traffic)) = (&mut self.network, placement.traffic()) {
             network.leave(traffic);
         }

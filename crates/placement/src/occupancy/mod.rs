@@ -18,7 +18,7 @@ use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex, NodeSet, Routing};
 use crate::dedicated::uplink_slots::UplinkSlots;
 use crate::demand::Demand;
 use crate::job_traffic::LaidTraffic;
-use crate::link_load::LinkLoad;
+use crate::link_load::{LinkLoad, WiredLoad};
 use crate::network_load::NetworkLoad;
 use crate::placement::Placement;
 use crate::request::{Request, Share};
@@ -64,9 +64,8 @@ pub struct Occupancy {
     /// By level: the number of isolated placements that cross each group.
     isolated_crossing: Vec<Vec<u32>>,
     slots: UplinkSlots,
-    /// On a wiring that is not a tree: the placements that may use each link, and those that no other may join there.
-    used: LinkLoad,
-    owned: LinkLoad,
+    /// The load of a wiring that is not a tree.
+    wired: Option<Box<WiredLoad>>,
     cut_off: CutOff,
     /// What the placements send; `None` if not tracked.
     network: Option<Box<NetworkLoad>>,
@@ -123,8 +122,7 @@ impl Clone for Occupancy {
             crossing,
             isolated_crossing,
             slots,
-            used,
-            owned,
+            wired,
             cut_off,
             network,
             demand,
@@ -150,8 +148,7 @@ impl Clone for Occupancy {
         self.crossing.clone_from(crossing);
         self.isolated_crossing.clone_from(isolated_crossing);
         self.slots.clone_from(slots);
-        self.used.clone_from(used);
-        self.owned.clone_from(owned);
+        self.wired.clone_from(wired);
         self.cut_off.clone_from(cut_off);
         self.network.clone_from(network);
         self.demand.clone_from(demand);
@@ -199,8 +196,7 @@ impl Occupancy {
             isolated_crossing: (0..=fabric.depth()).map(per_group).collect(),
             cut_off: CutOff::of(&fabric, &slots),
             slots,
-            used: LinkLoad::new(fabric.link_words()),
-            owned: LinkLoad::new(fabric.link_words()),
+            wired: WiredLoad::of(&fabric),
             network: None,
             demand: Arc::default(),
             largest: (0..=fabric.depth()).map(largest).collect(),
@@ -241,8 +237,7 @@ impl Occupancy {
             crossing: self.crossing.clone(),
             isolated_crossing: self.isolated_crossing.clone(),
             slots: self.slots.clone(),
-            used: self.used.clone(),
-            owned: self.owned.clone(),
+            wired: self.wired.clone(),
             cut_off: self.cut_off.clone(),
             network: None,
             demand: Arc::clone(&self.demand),
@@ -400,9 +395,9 @@ impl Occupancy {
         &self.slots
     }
 
-    /// On a wiring that is not a tree: the links that placements may use.
-    pub(crate) fn used_links(&self) -> &LinkLoad {
-        &self.used
+    /// The links that placements may use on a wiring that is not a tree.
+    pub(crate) fn used_links(&self) -> Option<&LinkLoad> {
+        self.wired.as_deref().map(WiredLoad::used)
     }
 
     /// Appends the cables of some free slots of a switch, which is given by level, group and number.
