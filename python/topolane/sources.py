@@ -54,9 +54,11 @@ def live(source: str | Path) -> Machine:
 
 
 def tree(found: Machine, source: str | Path) -> Machine:
-    """The machine. Raises InputError if it is no tree: what live systems are told about links is about uplinks."""
+    """The machine. Raises InputError if it is no tree: what live systems publish about links is about uplinks."""
     if found.wiring != "tree":
-        raise InputError(f"{source}: the machine is a {found.wiring}, but live systems take only trees so far")
+        raise InputError(
+            f"{source}: the machine is a {found.wiring}, but live systems take only trees so far"
+        )
     return found
 
 

@@ -1,4 +1,4 @@
-"""Live systems take trees only: what they are told about links is about uplinks of groups."""
+"""Live systems take trees only: what they publish about links is about uplinks of groups."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ DRAGONFLY = "slingshot(nodes=16, groups=2, switches=4, cables=2)"
 def test_each_refuses_a_dragonfly_in_one_sentence(read: Callable[[str], object], tmp_path: Path) -> None:
     file = tmp_path / "m.toml"
     file.write_text(sources.machine(DRAGONFLY).to("toml"), encoding="utf-8")
-    with pytest.raises(InputError, match="the machine is a dragonfly, but live systems take only trees so far"):
+    with pytest.raises(
+        InputError, match="the machine is a dragonfly, but live systems take only trees so far"
+    ):
         read(str(file))
 
 

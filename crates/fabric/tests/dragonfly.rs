@@ -276,7 +276,7 @@ fn a_bad_interconnect_file_is_refused() {
         ),
         (line(2, "c0-0c0s9a0l00(0:0:1) green -> c0-0c0s0a0l00(0:0:0)"), 2, "are both at (0:0:1)"),
         (line(2, "c0-0c0s1a0l00(0:0:1) green -> unused"), 1, "does not lead back"),
-        (line(11, &ARIES.lines().nth(9).unwrap()), 11, "stands on two lines"),
+        (line(11, ARIES.lines().nth(9).unwrap()), 11, "stands on two lines"),
         (line(10, ""), 11, "has 1 processor tiles, but a node has two"),
         ("c0-0c0s0a0l04(0:0:0) blue -> unused".to_owned(), 0, "there are 0 nodes"),
     ] {
