@@ -20,7 +20,7 @@ type unit struct {
 	group    groupKey
 	pods     []fwk.PodInfo
 	priority int32
-	// isEnding says that all its pods go anyway: they are being deleted, or their group leaves.
+	// isEnding says that all its pods go anyway: they are being deleted, or a preemption has named their group.
 	isEnding bool
 	// cost is what it has done: the shares of nodes of its pods, times the seconds since they got them; at least 1, but 0 if it is ending.
 	cost float64
@@ -53,7 +53,7 @@ func (p *plugin) units(nodes []fwk.NodeInfo, waiting []*group, group groupKey, p
 			}
 			one.pods = append(one.pods, member)
 			one.priority = max(one.priority, corev1helpers.PodPriority(pod))
-			one.isEnding = one.isEnding && (pod.DeletionTimestamp != nil || p.isLeaving(key))
+			one.isEnding = one.isEnding && (pod.DeletionTimestamp != nil || p.isNamed(key))
 			one.cost += shareOf(member, info) * max(now.Sub(placedAt(pod)).Seconds(), 0)
 		}
 	}
@@ -83,10 +83,11 @@ func (p *plugin) units(nodes []fwk.NodeInfo, waiting []*group, group groupKey, p
 	return found
 }
 
-// isLeaving says whether a group is to leave. Until the API server has marked its pods, a second search must not name other victims.
-func (p *plugin) isLeaving(key groupKey) bool {
+// isNamed says whether a preemption has named a group. Until the API server has marked its pods, a second search must not name others.
+// The mark of `topolane k8s apply` is no such name: that command evicts, within the budgets, and anyone may write the mark.
+func (p *plugin) isNamed(key groupKey) bool {
 	g := p.groups[key]
-	return g != nil && g.isLeaving
+	return g != nil && g.isLeaving && !g.isSentAway
 }
 
 // compareRanks sorts what goes only if others are not enough to the end, as kube-scheduler does: the higher priority, and of one

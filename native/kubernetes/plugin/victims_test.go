@@ -360,6 +360,37 @@ func TestASecondSearchNamesNoOtherGroups(t *testing.T) {
 	}
 }
 
+// A group that `topolane k8s apply` sends away is no victim for one that may not preempt it: its pods go within the budgets, or stay.
+func TestTheMarkOfApplyMakesNoVictim(t *testing.T) {
+	asked := 0
+	for seed := range uint64(100) {
+		c := crowded(t, seed)
+		if c == nil {
+			continue
+		}
+		before := c.found()
+		for _, g := range c.groups {
+			if g.isWhole && g.placed != nil && !g.isLeaving {
+				g.isSentAway = true
+				c.setLeaving(g, true)
+				asked++
+			}
+		}
+		after := c.found()
+		if len(before) != len(after) {
+			t.Fatalf("seed %d: %d units may go, and %d after the mark", seed, len(before), len(after))
+		}
+		for place, one := range after {
+			if one.group != before[place].group || one.isEnding != before[place].isEnding {
+				t.Errorf("seed %d: the mark makes %s one that ends", seed, one.name())
+			}
+		}
+	}
+	if asked < 20 {
+		t.Errorf("only %d groups run", asked)
+	}
+}
+
 // The scheduler names the victims that `topolane k8s plan` names for the same state: tests/kubernetes/test_same_victims.py asks it.
 func TestVictimsAreThoseOfThePlan(t *testing.T) {
 	for number, one := range shared[struct {
