@@ -13,6 +13,7 @@ that makes it, of the files that decide what comes out, and of the system. The t
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import fcntl
 import functools
 import hashlib
@@ -88,6 +89,17 @@ def go(name: str, module: str, *packages: str) -> Component:
     return Component(name, command, [f"{module}/go.mod", f"{module}/go.sum"], links, module)
 
 
+def kueue() -> Component:
+    """Kueue's controller, and its custom resources, which lie in its module. The tests must not look them up
+    there: that can need the network.
+    """
+    module, name = "benches/kueue", "sigs.k8s.io/kueue"
+    made = go("kueue", module, f"{name}/cmd/kueue")
+    script = f"set -e; {made.command}; cp -r \"$(go list -m -f '{{{{.Dir}}}}' {name})/config/components/crd/bases\" {{to}}/definitions"
+    links = {**made.links, "target/kubernetes/kueue-definitions": "definitions"}
+    return dataclasses.replace(made, command=f"sh -c {shlex.quote(script)}", links=links)
+
+
 def slurm(suite: str) -> list[Component]:
     """The Slurm of a suite of Debian or Ubuntu, its source for the headers, and a Debian in which its packages
     are installed.
@@ -125,7 +137,7 @@ COMPILED = [
         "k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes/cmd/kube-controller-manager",
     ),
     go("kwok", KWOK, "sigs.k8s.io/kwok/cmd/kwok"),
-    go("kueue", "benches/kueue", "sigs.k8s.io/kueue/cmd/kueue"),
+    kueue(),
 ]  # fmt: skip
 PACKAGES = "packages"
 """The name for the packages that apt installs on this machine: a browser for the report, an InfiniBand subnet

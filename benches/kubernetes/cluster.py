@@ -8,8 +8,6 @@ import contextlib
 import dataclasses
 import json
 import os
-import re
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -17,8 +15,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import kueue_controller
 from api import Api
-from control_plane import BIN, Body, ControlPlane, free_port, missing
+from control_plane import Body, ControlPlane, missing
 from waiting import until
 
 BLOCK, RACK, HOST = "bench/block", "bench/rack", "kubernetes.io/hostname"
@@ -26,7 +25,6 @@ LEVELS = [BLOCK, RACK, HOST]
 QPS = 5000
 """Calls per second that each client permits itself, so high that the API server is the limit."""
 NODES, JOBS = "/api/v1/nodes", "/apis/batch/v1/namespaces/default/jobs"
-KUEUE_API = "/apis/kueue.x-k8s.io/v1beta2"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,107 +155,20 @@ def cluster(shape: Shape) -> Iterator[Cluster]:
             made.stop()
 
 
-def has_kueue() -> bool:
-    return os.access(BIN / "kueue", os.X_OK)
-
-
-def kueue_definitions() -> list[str]:
-    """Kueue's custom resource definitions as YAML, reduced to the version that its controller uses."""
-    where = subprocess.run(
-        ["go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kueue"],
-        cwd=Path(__file__).parents[1] / "kueue", check=True, capture_output=True, text=True,
-    ).stdout.strip()  # fmt: skip
-    found = []
-    for path in sorted((Path(where) / "config/components/crd/bases").glob("*.yaml")):
-        head, *versions = re.split(
-            r"^(?=  - )", path.read_text().partition("  versions:\n")[2], flags=re.MULTILINE
-        )
-        begin = path.read_text().partition("  versions:\n")[0]
-        for version in versions:
-            if re.search(r"^  (- |  )name: v1beta2$", version, re.MULTILINE):
-                version = version.replace("\n    storage: false\n", "\n    storage: true\n")
-                found.append(f"{begin}{CONVERSION}  versions:\n{head}{version}")
-    return found
-
-
-CONVERSION = """\
-  conversion:
-    strategy: Webhook
-    webhook:
-      clientConfig: {service: {namespace: kueue-system, name: kueue-webhook-service, path: /convert}}
-      conversionReviewVersions: [v1]
-"""
-"""The conversion section. With a single version nothing is converted, but Kueue must be able to write its
-certificate there.
-"""
-
-
 def start_kueue(plane: Cluster) -> None:
     """Starts Kueue's controller with one queue that is large enough for everything, on the levels of the
     cluster.
     """
-    api = plane.api
     if "kueue" in plane.processes:
         return
-    for definition in kueue_definitions():
-        api.call(
-            "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition, "application/yaml"
-        )
-
-    def are_served() -> bool:
-        found = api.items("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")
-        conditions = [one.get("status", {}).get("conditions") or [] for one in found]
-        return all(any(c["type"] == "Established" and c["status"] == "True" for c in of) for of in conditions)
-
-    until(are_served, "Kueue's resources are served")
-    api.post("/api/v1/namespaces", {"metadata": {"name": "kueue-system"}})
-    api.post("/api/v1/namespaces/kueue-system/secrets", {"metadata": {"name": "kueue-webhook-server-cert"}})
-    certificates = plane.home / "kueue-certificates"
-    certificates.mkdir()
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=kueue",
-         "-keyout", certificates / "tls.key", "-out", certificates / "tls.crt"],
-        check=True, capture_output=True,
-    )  # fmt: skip
-    config = {
-        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
-        "kind": "Configuration",
-        "namespace": "kueue-system",
-        "health": {"healthProbeBindAddress": f"127.0.0.1:{free_port()}"},
-        "metrics": {"bindAddress": "0"},
-        "webhook": {"port": free_port(), "certDir": str(certificates)},
-        "leaderElection": {"leaderElect": False},
-        "clientConnection": {"qps": QPS, "burst": QPS},
-        "controller": {"groupKindConcurrency": {"Job.batch": 5, "Pod": 5, "Workload.kueue.x-k8s.io": 5}},
-        "featureGates": {"VisibilityOnDemand": False},
-        "integrations": {"frameworks": ["batch/job"]},
-    }
-    path = plane.home / "kueue.json"
-    path.write_text(json.dumps(config))
-    os.environ["KUBECONFIG"] = str(plane.kubeconfig)
-    plane.run("kueue", f"--config={path}")
-    levels = {"levels": [{"nodeLabel": key} for key in LEVELS]}
-    api.post(f"{KUEUE_API}/topologies", {
-        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Topology", "metadata": {"name": "all"}, "spec": levels,
-    })  # fmt: skip
-    api.post(f"{KUEUE_API}/resourceflavors", {
-        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ResourceFlavor", "metadata": {"name": "all"},
-        "spec": {"nodeLabels": {"bench/flavor": "all"}, "topologyName": "all"},
-    })  # fmt: skip
+    kueue_controller.define(plane)
+    kueue_controller.prepare(plane)
+    kueue_controller.start_kueue(
+        plane,
+        chooses=True,
+        clientConnection={"qps": QPS, "burst": QPS},
+        controller={"groupKindConcurrency": {"Job.batch": 5, "Pod": 5, "Workload.kueue.x-k8s.io": 5}},
+    )
+    kueue_controller.add_topology(plane, "all", LEVELS)
     room = {name: "1000000Ti" if name == "memory" else "1000000" for name in plane.shape.room}
-    quotas = [{"name": name, "nominalQuota": amount} for name, amount in room.items()]
-    group = {"coveredResources": list(room), "flavors": [{"name": "all", "resources": quotas}]}
-    api.post(f"{KUEUE_API}/clusterqueues", {
-        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "ClusterQueue", "metadata": {"name": "all"},
-        "spec": {"namespaceSelector": {}, "resourceGroups": [group]},
-    })  # fmt: skip
-    api.post(f"{KUEUE_API}/namespaces/default/localqueues", {
-        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "LocalQueue",
-        "metadata": {"name": "all", "namespace": "default"}, "spec": {"clusterQueue": "all"},
-    })  # fmt: skip
-
-    def is_active() -> bool:
-        status = api.call("GET", f"{KUEUE_API}/clusterqueues/all").get("status", {})
-        return any(c["type"] == "Active" and c["status"] == "True" for c in status.get("conditions", []))
-
-    until(is_active, "Kueue's queue is active")
+    kueue_controller.add_queue(plane, "all", room, topologyName="all", nodeLabels={"bench/flavor": "all"})

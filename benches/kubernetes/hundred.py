@@ -14,8 +14,9 @@ import time
 from collections.abc import Sequence
 
 import groups
-from cluster import Cluster, Shape, cluster, has_kueue, load_text, say, start_kueue
+from cluster import Cluster, Shape, cluster, load_text, say, start_kueue
 from groups import Group, Record
+from kueue_controller import missing_kueue
 from measure import Options, Result, table
 
 ROOM = {"cpu": "64", "memory": "512Gi", "nvidia.com/gpu": "8"}
@@ -148,8 +149,8 @@ def measure(options: Options) -> Result:
         raise ValueError(
             f"--systems: there is no system {', '.join(sorted(unknown))}; there are {', '.join(groups.SYSTEMS)}"
         )
-    if "kueue" in systems and not has_kueue():
-        say("kueue is not built and is skipped")
+    if "kueue" in systems and (why := missing_kueue()):
+        say(f"{why}; it is skipped")
         systems.remove("kueue")
     rows = []
     with cluster(Shape(options.nodes, 8, 4, ROOM)) as plane:

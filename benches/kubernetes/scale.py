@@ -14,8 +14,9 @@ import time
 from collections.abc import Iterator, Sequence
 
 import groups
-from cluster import Cluster, Shape, cluster, has_kueue, load_text, say, start_kueue
+from cluster import Cluster, Shape, cluster, load_text, say, start_kueue
 from groups import Group, Record
+from kueue_controller import missing_kueue
 from measure import Options, Result, Row
 
 ROOM = {"cpu": "96", "memory": "256Gi"}
@@ -163,8 +164,8 @@ def measure(options: Options) -> Result:
     results: list[Run] = []
     shape = Shape(options.nodes, RACK, BLOCK, ROOM)
     systems = options.systems.split(",")
-    if "kueue" in systems and not has_kueue():
-        say("kueue is not built and is skipped")
+    if "kueue" in systems and (why := missing_kueue()):
+        say(f"{why}; it is skipped")
         systems.remove("kueue")
     with cluster(shape) as plane:
         for system in systems:

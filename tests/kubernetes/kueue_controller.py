@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
-from pathlib import Path
+from collections.abc import Mapping
 
-from control_plane import BIN, ROOT, Body, ControlPlane, free_port
+from control_plane import BIN, Body, ControlPlane, free_port
 from waiting import until
 
 API = "/apis/kueue.x-k8s.io/v1beta2"
-DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+RESOURCES = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+DEFINITIONS = BIN / "kueue-definitions"
 CONVERSION = """\
   conversion:
     strategy: Webhook
@@ -26,17 +26,15 @@ CONVERSION = """\
 
 def missing_kueue() -> str | None:
     """Why Kueue cannot be started here; None if it can."""
-    if not os.access(BIN / "kueue", os.X_OK) or shutil.which("go") is None:
-        return "kueue or go missing: make components builds it"
+    if not os.access(BIN / "kueue", os.X_OK) or not DEFINITIONS.is_dir():
+        return "kueue missing: make components builds it"
     return None
 
 
 def definitions() -> list[str]:
     """Kueue's custom resources as its module has them, in the one version that its controller uses."""
-    command = ["go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kueue"]
-    said = subprocess.run(command, cwd=ROOT / "benches" / "kueue", check=True, capture_output=True, text=True)
     found = []
-    for path in sorted((Path(said.stdout.strip()) / "config/components/crd/bases").glob("*.yaml")):
+    for path in sorted(DEFINITIONS.glob("*.yaml")):
         head, _, rest = path.read_text().partition("  versions:\n")
         for version in re.split(r"^(?=  - )", rest, flags=re.MULTILINE):
             if re.search(r"^  (- |  )name: v1beta2$", version, re.MULTILINE):
@@ -48,12 +46,10 @@ def definitions() -> list[str]:
 def define(plane: ControlPlane) -> None:
     """Creates Kueue's custom resources."""
     for text in definitions():
-        plane.call("POST", DEFINITIONS, text, "application/yaml")
+        plane.call("POST", RESOURCES, text, "application/yaml")
 
     def are_served() -> bool:
-        conditions = [
-            one.get("status", {}).get("conditions") or [] for one in plane.get(DEFINITIONS)["items"]
-        ]
+        conditions = [one.get("status", {}).get("conditions") or [] for one in plane.get(RESOURCES)["items"]]
         return all(any(c["type"] == "Established" and c["status"] == "True" for c in of) for of in conditions)
 
     until(are_served, "Kueue's resources are served")
@@ -78,8 +74,8 @@ def prepare(plane: ControlPlane) -> None:
     )  # fmt: skip
 
 
-def start_kueue(plane: ControlPlane, chooses: bool) -> None:
-    """Starts Kueue's controller, which counts, and chooses nodes only if it is to."""
+def start_kueue(plane: ControlPlane, chooses: bool, **settings: object) -> None:
+    """Starts Kueue's controller, which counts, and chooses nodes only if it is to. `settings` are added to its configuration."""
     config = {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
@@ -90,16 +86,20 @@ def start_kueue(plane: ControlPlane, chooses: bool) -> None:
         "leaderElection": {"leaderElect": False},
         "featureGates": {"VisibilityOnDemand": False, "TopologyAwareScheduling": chooses},
         "integrations": {"frameworks": ["batch/job"]},
+        **settings,
     }
     path = plane.home / "kueue.json"
     path.write_text(json.dumps(config))
     plane.run("kueue", f"--config={path}", environment={"KUBECONFIG": str(plane.kubeconfig)})
 
 
-def add_queue(plane: ControlPlane, queue: str, gpus: int, **flavor: object) -> None:
-    """Creates a queue with a flavor of its own and a quota of `gpus` GPUs."""
+def add_topology(plane: ControlPlane, topology: str, labels: list[str]) -> None:
+    create(plane, "Topology", "topologies", topology, {"levels": [{"nodeLabel": label} for label in labels]})
+
+
+def add_queue(plane: ControlPlane, queue: str, room: Mapping[str, int | str], **flavor: object) -> None:
+    """Creates a queue with a flavor of its own and the quotas `room`."""
     create(plane, "ResourceFlavor", "resourceflavors", queue, flavor)
-    room = {"cpu": 100_000, "memory": "1000Ti", "nvidia.com/gpu": gpus}
     quotas = [{"name": resource, "nominalQuota": str(amount)} for resource, amount in room.items()]
     group = {"coveredResources": list(room), "flavors": [{"name": queue, "resources": quotas}]}
     spec = {"namespaceSelector": {}, "resourceGroups": [group]}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from control_plane import RACK, Body, ControlPlane, container, missing, name
-from kueue_controller import API, add_queue, create, define, missing_kueue, prepare, start_kueue
+from kueue_controller import API, add_queue, add_topology, define, missing_kueue, prepare, start_kueue
 from waiting import until
 
 WHY = missing() or missing_kueue()
@@ -18,19 +18,18 @@ QUOTA = 40
 @pytest.fixture(scope="module")
 def kueue(plane: ControlPlane) -> ControlPlane:
     define(plane)
-    create(
-        plane,
-        "Topology",
-        "topologies",
-        "racks",
-        {"levels": [{"nodeLabel": "topo/rack"}, {"nodeLabel": "kubernetes.io/hostname"}]},
-    )
+    add_topology(plane, "racks", ["topo/rack", "kubernetes.io/hostname"])
     prepare(plane)
     start_kueue(plane, chooses=False)
-    add_queue(plane, "all", QUOTA * 8)
+    add_queue(plane, "all", room(QUOTA))
     plane.kill("topolane-scheduler")
     plane.start_scheduler(profile="default-scheduler", kueueTopology="racks", groupTimeoutSeconds=5)
     return plane
+
+
+def room(nodes: int) -> dict[str, int | str]:
+    """A quota of all GPUs of so many nodes, and more than enough of the rest."""
+    return {"cpu": 100_000, "memory": "1000Ti", "nvidia.com/gpu": nodes * 8}
 
 
 def job(group: str, pods: int, queue: str = "all", **notes: str) -> Body:
@@ -120,7 +119,7 @@ def test_pods_that_kueue_has_placed_are_left_alone(kueue: ControlPlane, empty: C
     """With its topology switched on, Kueue names a node for each pod: the pods go there, and are no group of ours."""
     kueue.kill("kueue")
     start_kueue(kueue, chooses=True)
-    add_queue(kueue, "chosen", 32 * 8, topologyName="racks", nodeLabels={"topo/block": "b1"})
+    add_queue(kueue, "chosen", room(32), topologyName="racks", nodeLabels={"topo/block": "b1"})
     group = name()
     kueue.post(JOBS, job(group, 12, queue="chosen", podset_required_topology="topo/rack"))
     nodes = placed(kueue, group, 12)
