@@ -13,7 +13,6 @@ import contextlib
 import os
 import random
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -40,8 +39,8 @@ SEED = "20231112"
 CARGO_TEST = ["cargo", "test", "--workspace", "--exclude", "topolane-python", "--locked", "--quiet"]
 ENCLOSED = str(TREE / "tools" / "enclosed")
 PYTEST = [sys.executable, "-m", "pytest"]
-ENDED_WITH_THIS = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
-"""The prefix of a command that must end when this program is killed."""
+ENDED_WITH_THIS = [ENCLOSED, "--processes"]
+"""The prefix of a command that must end, with all that it started, when this program is killed."""
 RECORDS = TREE / "target" / "tests"
 """The results of each part of the last run, in JUnit's format."""
 WORKERS = 4
@@ -79,7 +78,7 @@ class Part:
             try:
                 _, status, used = os.wait4(running.pid, 0)
             except BaseException:  # after Ctrl-C too, no process may be left running
-                running.terminate()
+                running.kill()
                 running.wait()
                 raise
             running.returncode = code = os.waitstatus_to_exitcode(status)

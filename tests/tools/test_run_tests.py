@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-import shutil
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from test_enclosed import enclosed, runs
 from waiting import until
 
 TOOLS = Path(__file__).parents[2] / "tools"
 PART = """
-import sys
+import signal, sys
 sys.path.insert(0, sys.argv[1])
 from run_tests import Part
-Part("endless", [["sh", "-c", "echo $$; exec sleep infinity"]]).run()
+signal.signal(signal.SIGINT, signal.default_int_handler)
+Part("endless", [["bash", "-c", f"setsid bash -c 'exec -a {sys.argv[2]} sleep 600' & exec sleep 600"]]).run()
 """
 
 
-@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv is missing")
-def test_a_part_ends_when_the_runner_is_killed() -> None:
-    """Also by kill -9. Else its tests would go on and use the cores."""
-    with subprocess.Popen([sys.executable, "-c", PART, TOOLS], stdout=subprocess.PIPE) as runner:
-        assert runner.stdout is not None
-        part = Path("/proc") / runner.stdout.readline().decode().strip() / "cmdline"
-        assert part.exists()
-        runner.kill()
-        until(lambda: not part.exists(), "the part has ended")
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
+def test_what_a_part_started_ends_with_the_runner(end: signal.Signals, tmp_path: Path) -> None:
+    """Also by kill -9. Else its tests and what they build would go on and use the cores."""
+    name = f"{tmp_path.name}-{os.getpid()}"
+    if enclosed("readlink /proc/self/ns/net").stdout.strip() == os.readlink("/proc/self/ns/net"):
+        pytest.skip("this process may make no namespaces")
+    with subprocess.Popen([sys.executable, "-c", PART, TOOLS, name], stderr=subprocess.DEVNULL) as runner:
+        until(lambda: runs(name), "the part runs")
+        runner.send_signal(end)
+    until(lambda: not runs(name), "all that it started has ended")
 
 
 def test_tests_may_send_ctrl_c_also_where_the_runner_ignores_it() -> None:
