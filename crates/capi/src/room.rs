@@ -74,9 +74,11 @@ pub struct RoomPlan {
     least: f64,
 }
 
-/// The cheapest candidates found that must go so that the policy places a request, and its place then; the state stays as it is.
-/// A plan has no candidate of a higher rank if those of lower ranks are enough, keeps to the budgets, and names no candidate
-/// that need not go. `Refused`: no plan was found. Since version 7.
+/// Looks for jobs that must end so that the policy can place a request. The state does not change.
+///
+/// `plan` gets the candidates that must go, `decision` the place of the request once they are gone. Of the sets that the search
+/// finds it takes the cheapest. It names no candidate that need not go, none of a higher rank if those of lower ranks are enough, and
+/// never more than the budgets allow. `Refused`: it finds no set. Since version 7.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn topolane_state_make_room(
     state: *mut State,

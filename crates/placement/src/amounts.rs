@@ -156,11 +156,6 @@ impl Amounts {
         self.counts.get(resource).copied().unwrap_or(0)
     }
 
-    /// Whether a slot takes nothing at all.
-    pub fn is_nothing(&self) -> bool {
-        self.counts.is_empty() && self.part.is_none()
-    }
-
     /// The number of cores.
     pub fn cores(&self) -> u64 {
         self.get(CORES)

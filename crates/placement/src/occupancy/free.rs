@@ -44,13 +44,7 @@ impl Occupancy {
     pub(super) fn set_whole(&mut self, node: NodeIndex, whole: bool) {
         if self.is_whole(node) != whole {
             self.held[node as usize] ^= WHOLE;
-            self.whole = if whole { self.whole + 1 } else { self.whole - 1 };
         }
-    }
-
-    /// Whether a job holds any node whole.
-    pub fn holds_whole_nodes(&self) -> bool {
-        self.whole > 0
     }
 
     /// Whether the node can take one more slot of this share.

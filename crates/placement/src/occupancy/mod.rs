@@ -42,8 +42,6 @@ pub struct Occupancy {
     part_slots: PartSlots,
     /// The number of slots held on each node, with [`WHOLE`] set if a job holds the whole node.
     held: Vec<u32>,
-    /// The number of nodes held whole.
-    whole: u32,
     /// Nodes whose link is used by a placement that shares the node: `crossing` at level 0 is not 0.
     crossed_nodes: NodeSet,
     /// Nodes that were taken out of service.
@@ -110,7 +108,6 @@ impl Clone for Occupancy {
             gpus,
             part_slots,
             held,
-            whole,
             crossed_nodes,
             drained,
             in_service,
@@ -136,7 +133,6 @@ impl Clone for Occupancy {
         self.gpus.clone_from(gpus);
         self.part_slots.clone_from(part_slots);
         self.held.clone_from(held);
-        self.whole = *whole;
         self.crossed_nodes.clone_from(crossed_nodes);
         self.drained.clone_from(drained);
         self.in_service.clone_from(in_service);
@@ -183,7 +179,6 @@ impl Occupancy {
             gpus: Gpus::new(&fabric),
             part_slots: PartSlots::default(),
             held: vec![0; nodes as usize],
-            whole: 0,
             crossed_nodes: NodeSet::empty(nodes),
             drained: NodeSet::empty(nodes),
             in_service: NodeSet::full(nodes),
@@ -225,7 +220,6 @@ impl Occupancy {
             gpus: self.gpus.clone(),
             part_slots: self.part_slots.clone(),
             held: self.held.clone(),
-            whole: self.whole,
             crossed_nodes: self.crossed_nodes.clone(),
             drained: self.drained.clone(),
             in_service: self.in_service.clone(),

@@ -32,7 +32,6 @@ impl Occupancy {
     /// Takes idle nodes of one leaf.
     fn take_run(&mut self, run: Range<NodeIndex>) {
         self.held[run.start as usize..run.end as usize].fill(WHOLE | 1);
-        self.whole += run.len() as u32;
         self.count_held(run.clone(), true);
         self.mark_busy(run.clone());
         self.note_changes(run);
@@ -67,7 +66,6 @@ impl Occupancy {
             && self.in_service.count_in(run.clone()) == run.len() as u32
         {
             held.fill(0);
-            self.whole -= run.len() as u32;
             self.count_held(run.clone(), false);
             self.mark_idle(run.clone());
             self.note_changes(run);
