@@ -116,8 +116,8 @@ class Machine:
         format: the name of one of `machine_formats`, or None to guess from the file's name `source` and the text. topology:
         which one of a text that holds several. sub_domains: take accelerator sub-domains as the domains. hosts: a hostlist of the
         devices that are nodes, for formats that record cables alone. included: path and text of the files that a topology.conf
-        includes, by the name that it gives. only_trees: refuse a dragonfly, and switches of Slurm that form no tree, instead of
-        reading what a tree can hold of them.
+        includes, by the name that it gives. only_trees: refuse switches of Slurm that form no tree, instead of reading what a tree
+        can hold of them.
         """
 
     @staticmethod

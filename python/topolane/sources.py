@@ -48,17 +48,11 @@ def machine(
     return whole.only(whole.nodes_named(nodes))
 
 
-def live(source: str | Path) -> Machine:
-    """The machine with this name or in this file, for a live system. Raises InputError as `machine` does."""
-    return tree(machine(source), source)
-
-
-def tree(found: Machine, source: str | Path) -> Machine:
-    """The machine. Raises InputError if it is no tree: what live systems publish about links is about uplinks."""
+def tree(source: str | Path) -> Machine:
+    """The machine with this name or in this file. Raises InputError as `machine` does, and if it is no tree."""
+    found = machine(source)
     if found.wiring != "tree":
-        raise InputError(
-            f"{source}: the machine is a {found.wiring}, but live systems take only trees so far"
-        )
+        raise InputError(f"{source}: the machine is a {found.wiring}, and only a tree will do here")
     return found
 
 

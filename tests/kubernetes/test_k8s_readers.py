@@ -19,7 +19,7 @@ pytest.importorskip("yaml", reason="needs the extra kubernetes: PyYAML")
 from topolane._engine import InputError, Machine
 from topolane.cluster.answers import Placement
 from topolane.cluster.hypothetical import Holder, Hypothetical, Question
-from topolane.cluster.view import Refused
+from topolane.cluster.view import ISOLATED, Refused
 from topolane.kubernetes import view as view_of
 from topolane.kubernetes.explain import explain
 from topolane.kubernetes.export import JobRecord, workload
@@ -285,7 +285,7 @@ def test_the_engine_is_asked_with_slots_and_links() -> None:
     assert there.free == (2,) * 16 == there.room
     answer = asked.ask(Question(1, 16, slots=there))
     assert isinstance(answer, Placement) and len(set(answer.nodes)) == 8
-    asked.hold(7, Holder(tuple(range(6)), is_isolated=True))
+    asked.hold(7, Holder(tuple(range(6)), link_use=ISOLATED))
     busy = slots(machine, NODES, [pod(f"p{node}", f"n{node:02}") for node in range(6)], pod("a"), 32)
     refused = asked.decide(Question(1, 10, slots=busy))
     assert refused.name == "would-share-links" and {

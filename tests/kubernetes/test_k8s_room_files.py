@@ -27,6 +27,7 @@ from topolane.cli import k8s_plan
 from topolane.cluster import room_files
 from topolane.cluster.hypothetical import Holder, Hypothetical, Question
 from topolane.cluster.room_files import NoPlanError, NotAppliedError, journal_of
+from topolane.cluster.view import SHARED
 from topolane.kubernetes import room_apply, room_holds, room_plan
 from topolane.kubernetes.budgets import Budget
 from topolane.kubernetes.client import BudgetError, ConflictError, NotFoundError
@@ -396,7 +397,7 @@ def _fits(look: KubernetesInspection, some: Sequence[Unit], policy: str) -> bool
         if number not in {unit.group for unit in some}:
             own = look.allocations.get(number)
             links, share = (own.links, own.bandwidth_share) if own else ((), 1.0)
-            asked.hold(number, Holder(tuple(nodes), links, share, number in look.closed))
+            asked.hold(number, Holder(tuple(nodes), links, share, look.closed.get(number, SHARED)))
     stay = [pod for pod in look.pods if pod.uid not in out]
     there = slots(look.machine, look.nodes, stay, waiting.first, waiting.size)
     return isinstance(asked.decide(Question(waiting.number, waiting.size, slots=there)), Decision)

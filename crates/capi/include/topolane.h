@@ -13,7 +13,7 @@
  The version of this interface. A library serves programs that were compiled for the same version or a lower one: functions
  and members of structs are added, never changed or taken away, or else this number jumps to the next multiple of 1000.
  */
-#define TOPOLANE_API_VERSION 7
+#define TOPOLANE_API_VERSION 8
 
 /*
  The job may use all uplinks of the groups that it crosses, but for those that other jobs own. Isolated jobs keep off them.
@@ -29,6 +29,12 @@
  The job counts as using no link: it may meet any other job.
  */
 #define TOPOLANE_LINKS_NONE 2
+
+/*
+ On a dragonfly: no other job may use the links between groups that the job may use. Elsewhere as
+ `TOPOLANE_LINKS_SHARED`. Since version 8.
+ */
+#define TOPOLANE_LINKS_ISOLATED_GLOBAL 3
 
 /*
  The place of a candidate that no budget limits.
@@ -68,7 +74,7 @@ typedef struct topolane_areas topolane_areas;
 typedef struct topolane_decision topolane_decision;
 
 /*
- A machine: its nodes and the tree of switches above them. It never changes.
+ A machine: its nodes and its switches. It never changes.
  */
 typedef struct topolane_machine topolane_machine;
 
@@ -402,7 +408,8 @@ enum topolane_status topolane_test_panic(struct topolane_state *state, char **er
 
 /*
  The sets of free nodes from which a caller may choose for a request by itself. A job on any nodes of one set keeps off the links
- of isolated jobs if `link_use` is `TOPOLANE_LINKS_SHARED`, and of all jobs if it is `TOPOLANE_LINKS_ISOLATED`. Every set has
+ of isolated jobs if `link_use` is `TOPOLANE_LINKS_SHARED`, of all jobs if it is `TOPOLANE_LINKS_ISOLATED`, and of all jobs
+ between groups if it is `TOPOLANE_LINKS_ISOLATED_GLOBAL`. Every set has
  as many nodes as the request has slots; those inside lower groups come first, of one level the smaller ones. Since version 2.
  */
 enum topolane_status topolane_state_areas(struct topolane_state *state,
@@ -521,9 +528,21 @@ enum topolane_status topolane_policy_new(const char *name,
                                          char **error);
 
 /*
+ Whether the policy works on the wiring of a machine. `BadInput`: it does not; `error` says which it needs. Since version 8.
+ */
+enum topolane_status topolane_policy_check(const struct topolane_policy *policy,
+                                           const struct topolane_machine *machine,
+                                           char **error);
+
+/*
  1 if the policy promises isolation: no link carries the traffic of two of its jobs. 0 if not, and for NULL. Since version 6.
  */
 uint32_t topolane_policy_isolates(const struct topolane_policy *policy);
+
+/*
+ Which use of links the policy promises its jobs: `TOPOLANE_LINKS_SHARED` if none, and for NULL. Since version 8.
+ */
+uint32_t topolane_policy_link_use(const struct topolane_policy *policy);
 
 /*
  Frees a policy.

@@ -8,7 +8,9 @@ use topolane_placement::{KeepOff, areas};
 
 use crate::decision::Numbers;
 use crate::guard::{Status, give, or_else, take_back, writable};
-use crate::link_use::{TOPOLANE_LINKS_ISOLATED, TOPOLANE_LINKS_SHARED};
+use crate::link_use::{
+    TOPOLANE_LINKS_ISOLATED, TOPOLANE_LINKS_ISOLATED_GLOBAL, TOPOLANE_LINKS_SHARED,
+};
 use crate::request::Request;
 use crate::state::{State, with_state};
 
@@ -18,7 +20,8 @@ pub struct Areas {
 }
 
 /// The sets of free nodes from which a caller may choose for a request by itself. A job on any nodes of one set keeps off the links
-/// of isolated jobs if `link_use` is `TOPOLANE_LINKS_SHARED`, and of all jobs if it is `TOPOLANE_LINKS_ISOLATED`. Every set has
+/// of isolated jobs if `link_use` is `TOPOLANE_LINKS_SHARED`, of all jobs if it is `TOPOLANE_LINKS_ISOLATED`, and of all jobs
+/// between groups if it is `TOPOLANE_LINKS_ISOLATED_GLOBAL`. Every set has
 /// as many nodes as the request has slots; those inside lower groups come first, of one level the smaller ones. Since version 2.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn topolane_state_areas(
@@ -36,6 +39,7 @@ pub unsafe extern "C" fn topolane_state_areas(
             let keep_off = match link_use {
                 TOPOLANE_LINKS_SHARED => KeepOff::Isolated,
                 TOPOLANE_LINKS_ISOLATED => KeepOff::All,
+                TOPOLANE_LINKS_ISOLATED_GLOBAL => KeepOff::AllBetweenGroups,
                 other => return Err(format!("link_use is {other}, not shared or isolated").into()),
             };
             let request = Request::read(request)?.on(holdings.occupancy.fabric())?;

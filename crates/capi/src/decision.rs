@@ -7,7 +7,9 @@ use topolane_fabric::Fabric;
 use topolane_placement::Placement;
 
 use crate::guard::{or_else, take_back};
-use crate::link_use::{TOPOLANE_LINKS_ISOLATED, TOPOLANE_LINKS_SHARED};
+use crate::link_use::{
+    TOPOLANE_LINKS_ISOLATED, TOPOLANE_LINKS_ISOLATED_GLOBAL, TOPOLANE_LINKS_SHARED,
+};
 
 /// The nodes and links for a request. It changes nothing until a state claims it.
 pub struct Decision {
@@ -85,8 +87,11 @@ pub unsafe extern "C" fn topolane_decision_link_use(decision: *const Decision) -
     or_else(TOPOLANE_LINKS_SHARED, || {
         // SAFETY: the caller gives NULL or a decision of this library.
         let decision = unsafe { decision.as_ref() };
-        let isolated = decision.is_some_and(|decision| decision.placement.is_isolated());
-        if isolated { TOPOLANE_LINKS_ISOLATED } else { TOPOLANE_LINKS_SHARED }
+        match decision.map(|decision| &decision.placement) {
+            Some(place) if place.is_isolated() => TOPOLANE_LINKS_ISOLATED,
+            Some(place) if place.is_isolated_between_groups() => TOPOLANE_LINKS_ISOLATED_GLOBAL,
+            _ => TOPOLANE_LINKS_SHARED,
+        }
     })
 }
 

@@ -6,3 +6,6 @@ pub const TOPOLANE_LINKS_SHARED: u32 = 0;
 pub const TOPOLANE_LINKS_ISOLATED: u32 = 1;
 /// The job counts as using no link: it may meet any other job.
 pub const TOPOLANE_LINKS_NONE: u32 = 2;
+/// On a dragonfly: no other job may use the links between groups that the job may use. Elsewhere as
+/// `TOPOLANE_LINKS_SHARED`. Since version 8.
+pub const TOPOLANE_LINKS_ISOLATED_GLOBAL: u32 = 3;

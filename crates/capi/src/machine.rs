@@ -10,7 +10,7 @@ use crate::guard::{
     Problem, Status, array, give, guarded, object, or_else, take_back, text, to_c, writable,
 };
 
-/// A machine: its nodes and the tree of switches above them. It never changes.
+/// A machine: its nodes and its switches. It never changes.
 pub struct Machine {
     pub(crate) fabric: Arc<Fabric>,
     names: Vec<CString>,
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn topolane_machine_read(
                 read::Format::guess(source, content).ok_or_else(|| read::no_format(source))?;
             let in_file =
                 |problem: topolane_fabric::InputError| Problem(problem.in_file(source).to_string());
-            // Links are promised on it, so it must be a tree as it stands.
+            // Links are promised on it, so switches that Slurm describes must be a tree as they stand.
             let options =
                 read::MachineOptions { only_trees: true, ..read::MachineOptions::default() };
             let read = read::read(content, format, &options).map_err(in_file)?;
@@ -53,9 +53,7 @@ pub unsafe extern "C" fn topolane_machine_read(
             if description.name.is_empty() {
                 source.clone_into(&mut description.name);
             }
-            let fabric = Fabric::build(&description).and_then(Fabric::for_live_system);
-            let fabric = fabric.map_err(in_file)?;
-            give(to, Machine::new(fabric));
+            give(to, Machine::new(Fabric::build(&description).map_err(in_file)?));
             Ok(Status::Ok)
         })
     }
@@ -76,9 +74,7 @@ pub unsafe extern "C" fn topolane_machine_preset(
             let name = text(name, "name")?;
             let description =
                 preset(name).ok_or_else(|| format!("there is no machine {name:?}"))?;
-            let fabric = description
-                .and_then(|description| Fabric::build(&description))
-                .and_then(Fabric::for_live_system);
+            let fabric = description.and_then(|description| Fabric::build(&description));
             give(to, Machine::new(fabric.map_err(|problem| problem.to_string())?));
             Ok(Status::Ok)
         })

@@ -15,7 +15,9 @@ use crate::decision::Decision;
 use crate::guard::{
     Problem, Status, array, give, guarded, object, or_else, sized, take_back, writable,
 };
-use crate::link_use::{TOPOLANE_LINKS_ISOLATED, TOPOLANE_LINKS_NONE};
+use crate::link_use::{
+    TOPOLANE_LINKS_ISOLATED, TOPOLANE_LINKS_ISOLATED_GLOBAL, TOPOLANE_LINKS_NONE,
+};
 use crate::machine::Machine;
 use crate::policy::Policy;
 use crate::refusal::Refusal;
@@ -175,7 +177,7 @@ pub unsafe extern "C" fn topolane_state_hold(
         with_state(state, error, |holdings| {
             let wrong = "the member size of held is not sizeof(topolane_held)";
             let held: Held = sized(held, "held", offset_of!(Held, link_use), wrong)?;
-            if held.link_use > TOPOLANE_LINKS_NONE {
+            if held.link_use > TOPOLANE_LINKS_ISOLATED_GLOBAL {
                 return Err(format!("there is no use of links {}", held.link_use).into());
             }
             let nodes = array(held.nodes, held.node_count, "nodes")?;
@@ -199,6 +201,7 @@ pub unsafe extern "C" fn topolane_state_hold(
                 .isolated(held.link_use == TOPOLANE_LINKS_ISOLATED);
             let placement = match held.link_use {
                 TOPOLANE_LINKS_NONE => placement.without_links(),
+                TOPOLANE_LINKS_ISOLATED_GLOBAL => placement.isolated_between_groups(&fabric),
                 _ => placement,
             };
             let placement = holdings.occupancy.name_gpus(placement);

@@ -2,6 +2,7 @@
 
 use topolane_fabric::{GroupIndex, NodeIndex};
 
+use crate::dragonfly::{LinksToAvoid, Promise, areas_apart, links_to_avoid};
 use crate::free_slots::FreeSlots;
 use crate::occupancy::Occupancy;
 use crate::request::Request;
@@ -11,21 +12,24 @@ use crate::request::Request;
 pub enum KeepOff {
     /// All jobs.
     All,
+    /// All jobs, on links between the groups of a dragonfly; on a tree everywhere.
+    AllBetweenGroups,
     /// Isolated jobs only.
     Isolated,
 }
 
 /// Sets of free nodes from which another system may choose. A job on any nodes of one set crosses only groups that no
-/// job of `keep_off` crosses. Each set has slots for all of `request.nodes`. Sets inside lower groups come first; at
-/// the same level, smaller sets come first.
+/// job of `keep_off` crosses; on a dragonfly it uses none of their links. Each set has slots for all of `request.nodes`.
+/// Sets inside lower groups come first; at the same level, smaller sets come first.
 pub fn areas(request: &Request, occupancy: &Occupancy, keep_off: KeepOff) -> Vec<Vec<NodeIndex>> {
     let free = occupancy.free_slots(request);
     let search = AreaSearch { free: &free, occupancy, keep_off, spans: request.nodes > 1 };
+    if let Some((promise, links)) = keep_off.on_other_wirings(occupancy) {
+        return areas_apart(promise, request, &free, links, |node| search.is_usable(node));
+    }
     let fabric = free.fabric();
     let mut found: Vec<Vec<NodeIndex>> = Vec::new();
-    // On other wirings than trees, links inside a crossed group are not known to be apart. A job on one switch uses none.
-    let top = if fabric.wiring().is_tree() { fabric.depth() } else { 1 };
-    for level in 1..=top {
+    for level in 1..=fabric.depth() {
         let before = found.len();
         for group in 0..fabric.groups(level) {
             let mut nodes = Vec::new();
@@ -40,6 +44,24 @@ pub fn areas(request: &Request, occupancy: &Occupancy, keep_off: KeepOff) -> Vec
     found
 }
 
+impl KeepOff {
+    /// What is promised on a wiring that is not a tree, and the links that must not be used then.
+    fn on_other_wirings(self, occupancy: &Occupancy) -> Option<(Promise, LinksToAvoid<'_>)> {
+        let promise = match self {
+            KeepOff::All | KeepOff::Isolated => Promise::AllLinks,
+            KeepOff::AllBetweenGroups => Promise::BetweenGroups,
+        };
+        let links = match self {
+            KeepOff::All | KeepOff::AllBetweenGroups => links_to_avoid(promise, occupancy)?,
+            KeepOff::Isolated => {
+                let owned = occupancy.owned_links()?;
+                LinksToAvoid { between: owned, inside: owned }
+            }
+        };
+        Some((promise, links))
+    }
+}
+
 struct AreaSearch<'a> {
     free: &'a FreeSlots<'a>,
     occupancy: &'a Occupancy,
@@ -51,9 +73,14 @@ struct AreaSearch<'a> {
 impl AreaSearch<'_> {
     fn is_crossed(&self, level: usize, group: GroupIndex) -> bool {
         match self.keep_off {
-            KeepOff::All => self.occupancy.crossing(level, group) > 0,
+            KeepOff::All | KeepOff::AllBetweenGroups => self.occupancy.crossing(level, group) > 0,
             KeepOff::Isolated => self.occupancy.isolated_crossing(level, group) > 0,
         }
+    }
+
+    /// Whether a node is free, and so is its link if the job uses it.
+    fn is_usable(&self, node: NodeIndex) -> bool {
+        self.free.contains(node) && !(self.spans && self.is_crossed(0, node))
     }
 
     /// Appends the nodes of a group that can be reached over uncrossed groups. Returns the number of groups directly
@@ -63,10 +90,7 @@ impl AreaSearch<'_> {
         let mut parts = 0;
         if level == 1 {
             let range = fabric.node_range(1, group);
-            let usable = |&node: &NodeIndex| {
-                self.free.contains(node) && !(self.spans && self.is_crossed(0, node))
-            };
-            nodes.extend(range.filter(usable));
+            nodes.extend(range.filter(|&node| self.is_usable(node)));
             return parts;
         }
         for child in fabric.children(level, group) {

@@ -25,6 +25,11 @@ impl WiredLoad {
         &self.used
     }
 
+    /// The links that a placement has to itself.
+    pub fn owned(&self) -> &LinkLoad {
+        &self.owned
+    }
+
     pub fn enter(&mut self, links: &WiredLinks) {
         self.used.add(links.used_words());
         self.owned.add(links.owned_words());

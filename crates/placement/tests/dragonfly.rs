@@ -107,6 +107,54 @@ proptest! {
         }
     }
 
+    /// Jobs with both promises on one machine: none uses what another has to itself.
+    #[test]
+    fn both_promises_hold_side_by_side(fabric in machines(), events in events(), nodes in 1u32..30) {
+        for (first, second) in [("isolated", "isolated-global"), ("isolated-global", "isolated")] {
+            let (_, occupancy) = run(first, &fabric, &events, |_, _| {});
+            let request = Request::whole_nodes(99, nodes, 1.0);
+            if let Ok(placement) = policy(second, 1).unwrap().place(&request, &occupancy) {
+                prop_assert!(occupancy.has_room_for(&placement), "{} next to {}: {:?}", second, first, placement.nodes());
+            }
+        }
+    }
+
+    /// A job on any nodes of an area keeps what the area promises, next to jobs with and without promises; and where the
+    /// policy finds a place, there is an area.
+    #[test]
+    fn any_nodes_of_an_area_keep_the_promise(
+        fabric in machines(), events in events(), nodes in 2u32..30, picks: Vec<Index>,
+        name in prop::sample::select(vec!["random", "isolated-global", "isolated"]),
+    ) {
+        let (_, occupancy) = run(name, &fabric, &events, |_, _| {});
+        let request = Request::whole_nodes(99, nodes, 1.0);
+        for keep_off in [KeepOff::All, KeepOff::AllBetweenGroups, KeepOff::Isolated] {
+            let found = areas(&request, &occupancy, keep_off);
+            for area in &found {
+                prop_assert!(area.is_sorted_by(|a, b| a < b) && area.len() >= nodes as usize);
+                let mut left = area.clone();
+                let at = (0..nodes as usize).map(|at| picks.get(at).map_or(0, |pick| pick.index(left.len() - at)));
+                let at: Vec<usize> = at.collect();
+                let chosen: Vec<_> = at.into_iter().map(|at| left.remove(at)).collect();
+                let placement = Placement::new(&fabric, chosen, Share::Whole);
+                let placement = match keep_off {
+                    KeepOff::All => placement.isolated(true),
+                    KeepOff::AllBetweenGroups => placement.isolated_between_groups(&fabric),
+                    KeepOff::Isolated => placement,
+                };
+                prop_assert!(occupancy.has_room_for(&placement), "{:?}: {:?}", keep_off, placement.nodes());
+            }
+            let rule = match keep_off {
+                KeepOff::All => "isolated",
+                KeepOff::AllBetweenGroups => "isolated-global",
+                KeepOff::Isolated => continue,
+            };
+            if policy(rule, 1).unwrap().place(&request, &occupancy).is_ok() {
+                prop_assert!(!found.is_empty(), "{} finds a place outside all areas", rule);
+            }
+        }
+    }
+
     /// `isolated` also keeps off the links of jobs that were promised nothing.
     #[test]
     fn a_promise_holds_next_to_jobs_without_one(fabric in machines(), events in events(), nodes in 1u32..40) {
@@ -230,14 +278,18 @@ fn jobs_take_the_gateways_of_their_own_groups() {
     assert!(second.uses().and(first.uses()).is_empty());
 }
 
-/// A set of nodes among which another system may choose is one switch on a dragonfly: more is not known to be apart.
+/// Areas on an empty machine: each switch, each group, the fewest groups together, and all of them.
 #[test]
-fn areas_are_single_switches() {
+fn areas_grow_from_switches_to_the_machine() {
     let fabric = machine("slingshot(nodes=18, groups=3, switches=3, cables=1)");
     let occupancy = Occupancy::new(Arc::clone(&fabric));
-    let request = |nodes| Request { share: Share::Whole, ..Request::whole_nodes(1, nodes, 1.0) };
-    assert_eq!(areas(&request(2), &occupancy, KeepOff::All).len(), 9);
-    assert!(areas(&request(3), &occupancy, KeepOff::All).is_empty());
+    let sizes = |nodes| {
+        let found = areas(&Request::whole_nodes(1, nodes, 1.0), &occupancy, KeepOff::All);
+        found.iter().map(Vec::len).collect::<Vec<_>>()
+    };
+    assert_eq!(sizes(2), [vec![2; 9], vec![6; 3], vec![12, 18]].concat());
+    assert_eq!(sizes(13), [18]);
+    assert!(sizes(19).is_empty());
 }
 
 /// A placement keeps its isolation when a node is replaced, and gets it when a running job is taken over.

@@ -23,6 +23,8 @@ type LinkUse uint32
 const (
 	Shared   LinkUse = C.TOPOLANE_LINKS_SHARED
 	Isolated LinkUse = C.TOPOLANE_LINKS_ISOLATED
+	// IsolatedGlobal is about the links between the groups of a dragonfly only.
+	IsolatedGlobal LinkUse = C.TOPOLANE_LINKS_ISOLATED_GLOBAL
 )
 
 // Machine is the nodes and the switches above them. It never changes.
@@ -41,11 +43,12 @@ type State struct {
 // Policy is a rule that chooses nodes. It never changes.
 type Policy struct{ policy *C.topolane_policy }
 
-// Isolates says whether the policy promises that no link carries the traffic of two of its groups.
+// Isolates says whether the policy promises that no link, or none between the groups of a dragonfly, carries the traffic of two of
+// its groups.
 func (p *Policy) Isolates() bool {
-	isolates := C.topolane_policy_isolates(p.policy) == 1
+	use := LinkUse(C.topolane_policy_link_use(p.policy))
 	runtime.KeepAlive(p)
-	return isolates
+	return use != Shared
 }
 
 // Request is what a group asks for. The slots are by number of the node.

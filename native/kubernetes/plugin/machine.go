@@ -168,7 +168,9 @@ func (w *world) holdIn(state *engine.State, g *group) (bool, error) {
 		links = nil
 		use = engine.Isolated
 	}
-	if g.keepsOff() {
+	if g.placed.LinkUse == isolatedGlobalLinks {
+		use = engine.IsolatedGlobal
+	} else if g.keepsOff() {
 		use = engine.Isolated
 	}
 	err := state.Hold(g.id, nodes, links, g.placed.Share, use)
@@ -234,8 +236,11 @@ func (w *world) ask(state *engine.State, g *group, asked question) (*placement, 
 		Policy: g.asked.policy, Rule: g.asked.rule, LinkUse: sharedLinks, Links: decision.Links,
 		Share: decision.BandwidthShare, Machine: w.checksum,
 	}
-	if decision.LinkUse == engine.Isolated {
+	switch decision.LinkUse {
+	case engine.Isolated:
 		placed.LinkUse = isolatedLinks
+	case engine.IsolatedGlobal:
+		placed.LinkUse = isolatedGlobalLinks
 	}
 	for _, node := range decision.Nodes {
 		placed.Nodes = append(placed.Nodes, w.machine.Names[node])

@@ -11,7 +11,9 @@ import (
 // Uses of links in records: docs/reference/outputs.md lists the keys and words that all hosts publish.
 const (
 	isolatedLinks = "isolated"
-	sharedLinks   = "shared"
+	// isolatedGlobalLinks is about the links between the groups of a dragonfly only.
+	isolatedGlobalLinks = "isolated-global"
+	sharedLinks         = "shared"
 	// unknownLinks means that it is not known which links a group uses, so no other group gets them.
 	unknownLinks = "unknown"
 )

@@ -277,6 +277,14 @@ const Rule *config_rule(const Config *config, const char *partition, const char 
     return &config->otherwise;
 }
 
+int config_line_with(const Config *config, const Policy_Kind *policy)
+{
+    for (size_t index = 0; index < config->rule_count; index++)
+        if (config->rules[index].policy == policy)
+            return config->rules[index].line;
+    return config->jobs_may && names(config->jobs_may, policy->name) ? 0 : -1;
+}
+
 Terms config_terms(const Config *config, const Rule *rule, const Option *option)
 {
     Terms terms = {.policy = rule->policy, .rule = rule->line, .min_bandwidth = rule->min_bandwidth,

@@ -46,6 +46,9 @@ void config_print(FILE *to, const Config *config);
 /* The rule for a job: the first that matches, otherwise the stock rule. Never NULL. */
 const Rule *config_rule(const Config *config, const char *partition, const char *qos, const char *account);
 
+/* The line of the first rule that has a policy, if any; 0 if jobs may ask for the policy; -1 if no job has it. */
+int config_line_with(const Config *config, const Policy_Kind *policy);
+
 /* What gave a job its policy, if no line of topolane.conf did. */
 enum { RULE_OTHERWISE = 0, RULE_OPTION = -1, RULE_STOCK = -2 };
 

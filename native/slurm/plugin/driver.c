@@ -195,16 +195,35 @@ static bool open_machine(void)
     return true;
 }
 
+/* Why a policy that jobs can have does not work on the machine, in a sentence that the caller frees; NULL if it works or no
+ * job can have it. Each of its jobs would wait for ever. */
+static char *unfit_policy(const Policy_Kind *kind, const topolane_policy *policy)
+{
+    int line = config_line_with(&driver.config, kind);
+    char *problem = NULL, *why = NULL;
+    if (line < 0 || driver.engine.policy_check(policy, driver.machine, &problem) == TOPOLANE_STATUS_OK)
+        return NULL;
+    const char *what = problem ? problem : kind->name;
+    int length = line ? asprintf(&why, "topolane.conf, line %d: %s", line, what)
+                      : asprintf(&why, "topolane.conf, JobsMay: %s", what);
+    driver.engine.text_free(problem);
+    return length < 0 ? strdup("no memory") : why;
+}
+
 static bool open_policies(void)
 {
     for (size_t index = 0; index < POLICY_COUNT; index++) {
-        char *problem = NULL;
-        if (POLICIES[index].is_stock ||
-            driver.engine.policy_new(POLICIES[index].name, 0, &driver.policies[index], &problem) == TOPOLANE_STATUS_OK)
+        const Policy_Kind *kind = &POLICIES[index];
+        char *problem = NULL, *why = NULL;
+        if (kind->is_stock)
             continue;
-        char *why = strdup(problem ? problem : POLICIES[index].name);
+        if (driver.engine.policy_new(kind->name, 0, &driver.policies[index], &problem) != TOPOLANE_STATUS_OK)
+            why = strdup(problem ? problem : kind->name);
+        else
+            why = unfit_policy(kind, driver.policies[index]);
         driver.engine.text_free(problem);
-        return give_up(why);
+        if (why)
+            return give_up(why);
     }
     return true;
 }
@@ -430,9 +449,25 @@ bool driver_has_policies(void)
     return driver.is_active && any;
 }
 
+uint32_t driver_links_of(const Policy_Kind *policy)
+{
+    if (!policy->isolates)
+        return TOPOLANE_LINKS_SHARED;
+    return policy->between_groups ? TOPOLANE_LINKS_ISOLATED_GLOBAL : TOPOLANE_LINKS_ISOLATED;
+}
+
 const char *driver_link_use(uint32_t link_use)
 {
-    return link_use == TOPOLANE_LINKS_ISOLATED ? "isolated" : link_use == TOPOLANE_LINKS_SHARED ? "shared" : "none";
+    switch (link_use) {
+    case TOPOLANE_LINKS_ISOLATED:
+        return "isolated";
+    case TOPOLANE_LINKS_ISOLATED_GLOBAL:
+        return "isolated-global";
+    case TOPOLANE_LINKS_SHARED:
+        return "shared";
+    default:
+        return "none";
+    }
 }
 
 static int ascending(const void *one, const void *other)

@@ -68,6 +68,9 @@ bool driver_can_read_jobs(void);
 /* Whether a job may get a policy other than stock. */
 bool driver_has_policies(void);
 
+/* The use of links that a policy promises its jobs: TOPOLANE_LINKS_... */
+uint32_t driver_links_of(const Policy_Kind *policy);
+
 /* The word for a use of links, for people. */
 const char *driver_link_use(uint32_t link_use);
 

@@ -13,6 +13,7 @@
     FUNCTION(machine_nodes)                                                                                         \
     FUNCTION(machine_node_name)                                                                                     \
     FUNCTION(policy_new)                                                                                            \
+    FUNCTION(policy_check)                                                                                          \
     FUNCTION(policy_free)                                                                                           \
     FUNCTION(state_new)                                                                                             \
     FUNCTION(state_free)                                                                                            \

@@ -194,7 +194,7 @@ uint32_t holders_put(Holders *holders, Holder holder)
     }
     holders->list[slot] = holder;
     slot_clear(holders->isolated, slot);
-    if (holder.link_use == TOPOLANE_LINKS_ISOLATED)
+    if (holder.link_use == TOPOLANE_LINKS_ISOLATED || holder.link_use == TOPOLANE_LINKS_ISOLATED_GLOBAL)
         slot_set(holders->isolated, slot);
     return slot;
 }

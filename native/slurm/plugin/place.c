@@ -227,7 +227,7 @@ static Answer try_areas(Call *call)
     if (call->least == 1 && stock_finds(call, call->question.candidates, 1))
         return CHOSEN;
     uint32_t least = call->least > 1 ? call->least : 2;
-    uint32_t link_use = call->isolates ? TOPOLANE_LINKS_ISOLATED : TOPOLANE_LINKS_SHARED;
+    uint32_t link_use = driver_links_of(call->question.terms.policy);
     Answer answer = choices_areas(&call->question, least, link_use, &areas);
     if (answer != CHOSEN)
         return answer;

@@ -11,6 +11,7 @@ const Policy_Kind POLICIES[POLICY_COUNT] = {
     {.name = "slurm-tree"},
     {.name = "hop-bytes"},
     {.name = "isolated", .isolates = true},
+    {.name = "isolated-global", .isolates = true, .between_groups = true},
     {.name = "jigsaw", .isolates = true, .dedicates = true},
     {.name = "dedicated", .isolates = true, .dedicates = true},
     {.name = "slurm-block", .keeps_segments = true},

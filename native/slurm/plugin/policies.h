@@ -8,12 +8,13 @@
 typedef struct {
     const char *name;
     bool isolates;  /* no link carries traffic of two of its jobs */
+    bool between_groups; /* this holds only of links between the groups of a dragonfly */
     bool dedicates; /* in addition, its jobs own links, so they may share switches */
     bool is_stock;  /* the engine is not asked */
     bool keeps_segments; /* supports --segment: each segment lies in one domain, or else on one leaf */
 } Policy_Kind;
 
-enum { POLICY_COUNT = 11 };
+enum { POLICY_COUNT = 12 };
 
 /* The first entry is stock Slurm. */
 extern const Policy_Kind POLICIES[POLICY_COUNT];

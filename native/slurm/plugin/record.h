@@ -11,7 +11,7 @@ typedef struct {
     uint64_t job;
     const char *policy;
     int rule;             /* see Terms */
-    const char *link_use; /* isolated, shared or none */
+    const char *link_use; /* isolated, isolated-global, shared or none */
     double bandwidth_share;
 } Published_Job;
 

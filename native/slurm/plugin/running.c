@@ -135,9 +135,8 @@ static uint32_t *copied(const uint32_t *numbers, size_t count)
 
 static uint32_t link_use_of(const Terms *terms)
 {
-    if (terms->policy->isolates)
-        return TOPOLANE_LINKS_ISOLATED;
-    return terms->shares_links ? TOPOLANE_LINKS_NONE : TOPOLANE_LINKS_SHARED;
+    bool may_meet_all = !terms->policy->isolates && terms->shares_links;
+    return may_meet_all ? TOPOLANE_LINKS_NONE : driver_links_of(terms->policy);
 }
 
 void running_may_start(const job_record_t *job, const Terms *terms)

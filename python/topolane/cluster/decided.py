@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from topolane import texts, untrusted
-from topolane.cluster.view import ISOLATED, NONE, SHARED, UNKNOWN, Refused
+from topolane.cluster.view import ISOLATED, ISOLATED_GLOBAL, NONE, SHARED, UNKNOWN, Refused
 
 STOCK = "stock"
 """The policy of jobs whose nodes the host's own scheduler chooses."""
@@ -106,8 +106,9 @@ def _link_use(said: Mapping[str, Any], policy: str) -> str:
         if type(is_isolated) is not bool:
             raise ValueError("isolated is neither true nor false")
         return UNKNOWN if policy in UNPLACED else ISOLATED if is_isolated else SHARED
-    if use not in (ISOLATED, SHARED, NONE, UNKNOWN):
-        raise ValueError(f"link_use is none of {ISOLATED}, {SHARED}, {NONE} and {UNKNOWN}")
+    uses = (ISOLATED, ISOLATED_GLOBAL, SHARED, NONE, UNKNOWN)
+    if use not in uses:
+        raise ValueError(f"link_use is none of {', '.join(uses)}")
     return str(use)
 
 

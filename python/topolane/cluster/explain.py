@@ -95,7 +95,9 @@ def running(
     level, home = (None, None) if links is None else links.home(job)
     sentences = [*said, *_policy(job)]
     if links is not None and job.nodes:
-        sentences += links_used(f"Its nodes are in {home} (T{level})", job, links.of(job), words.job)
+        sentences += links_used(
+            f"Its nodes are in {home} (T{level})", job, links.of(job), words.job, links.words
+        )
     return Explanation(
         job.name,
         job.state,

@@ -13,7 +13,7 @@ from topolane import texts
 from topolane._engine import Decision, InputError, LinkUse, Machine, NoRoom, Refusal, RoomPlan, State
 from topolane._engine import make_room as engine_room
 from topolane.cluster.answers import NoPlace, Placement, no_place
-from topolane.cluster.view import ISOLATED, UNKNOWN, View
+from topolane.cluster.view import ISOLATED, SHARED, UNKNOWN, View
 from topolane.policy import Policy, built_in
 
 
@@ -39,8 +39,8 @@ class Holder:
     """Links that only this job may use."""
     bandwidth_share: float = 1.0
     """Its share of full bandwidth on these links."""
-    is_isolated: bool = False
-    """Whether no other job may use the links that it may use. Read where the system counts the slots."""
+    link_use: str = SHARED
+    """How it uses links: `view.ISOLATED` and so on. Read where the system counts the slots."""
     share: Mapping[str, float] | None = None
     """What it takes of each node; None for whole nodes. Read where the engine counts what is free."""
     is_beyond: bool = False
@@ -142,8 +142,8 @@ class Hypothetical:
             if job.id not in ended:
                 # A job one of whose links is out of service may use the others of its groups.
                 links = job.links if links_out.isdisjoint(job.links) else ()
-                is_isolated = job.link_use in (ISOLATED, UNKNOWN)
-                holder = Holder(job.nodes, links, job.bandwidth_share, is_isolated, job.share, job.is_beyond)
+                use = ISOLATED if job.link_use == UNKNOWN else job.link_use
+                holder = Holder(job.nodes, links, job.bandwidth_share, use, job.share, job.is_beyond)
                 made.hold(job.id, holder)
         return made
 
@@ -269,7 +269,9 @@ class Hypothetical:
             uses={job: cost.uses for job, cost in costs.items() if cost.uses != 1},
             counted=counted,
             # Without counted slots, a job whose place is free keeps off others as the policy does.
-            isolated=None if counted is None else {job for job in costs if self._holders[job].is_isolated},
+            isolated=None
+            if counted is None
+            else {job for job in costs if self._holders[job].link_use == ISOLATED},
         )
 
     def room(self) -> dict[str, Any]:
@@ -306,9 +308,14 @@ class Hypothetical:
             return True
         nodes, links = list(holder.nodes), list(holder.links)
         if self._counts_slots:
-            share = holder.bandwidth_share
-            isolated, beyond = holder.is_isolated, holder.is_beyond
-            state.overlay(nodes, isolated, beyond, links=links, bandwidth_share=share, id=job)
+            state.overlay(
+                nodes,
+                holder.link_use == ISOLATED,
+                holder.is_beyond,
+                links=links,
+                bandwidth_share=holder.bandwidth_share,
+                id=job,
+            )
             return True
         taken = None if holder.share is None else dict(holder.share)
         # A job whose links another one holds as well is there without them.

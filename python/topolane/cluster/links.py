@@ -15,6 +15,8 @@ from topolane.units import plural
 
 LISTED = 6
 """Groups that are named one by one."""
+GROUP = 2
+"""The level of a dragonfly's groups."""
 MOST_MET = 100
 """Jobs that a row of a status names as those that a job may meet."""
 
@@ -39,8 +41,13 @@ class CrossedGroup:
 
 
 def crossed(machine: Machine, jobs: Iterable[Running]) -> dict[int, list[CrossedGroup]]:
-    """The groups whose uplinks each job may use, from the leaves up, by the job's number."""
+    """The groups whose uplinks each job may use, from the leaves up, by the job's number.
+
+    On a dragonfly: its groups in which the job has nodes, if it has several switches, with the jobs that it may meet there.
+    """
     jobs = [job for job in jobs if job.nodes]
+    if machine.wiring != "tree":
+        return _met_inside(machine, jobs)
     if machine.domains():
         # A job inside one domain, whose nodes a faster network joins, crosses nothing: only the engine knows that.
         jobs = [job for job in jobs if LinkUse(machine, [(job.id, job.nodes, ())]).meetings(job.id)]
@@ -58,6 +65,20 @@ def crossed(machine: Machine, jobs: Iterable[Running]) -> dict[int, list[Crossed
     return found
 
 
+def _met_inside(machine: Machine, jobs: Sequence[Running]) -> dict[int, list[CrossedGroup]]:
+    """`crossed`, on a machine that is not a tree."""
+    use = LinkUse(machine, [(job.id, job.nodes, ()) for job in jobs])
+    found: dict[int, list[CrossedGroup]] = {}
+    for job in jobs:
+        met = dict(use.meetings(job.id))
+        own = [name for level, name, *_ in machine.outline(list(job.nodes)) if level == GROUP]
+        is_spread = machine.home(list(job.nodes))[0] > 1
+        names = dict.fromkeys([*(own if is_spread else ()), *met])
+        users = {name: (job.id, *met.get(name, ())) for name in names}
+        found[job.id] = [CrossedGroup(name, all_of, all_of) for name, all_of in users.items()]
+    return found
+
+
 class Links:
     """Which jobs may use which links, of the jobs of a view that count as users.
 
@@ -68,9 +89,14 @@ class Links:
     def __init__(self, machine: Machine, view: View) -> None:
         self._machine, self._claiming = machine, {job.id: job for job in view.claiming}
         self._crossed = crossed(machine, self._claiming.values())
+        self.words = "uplinks" if machine.wiring == "tree" else "links"
+        """What a job uses of a group."""
 
     def shared(self) -> int:
         """How many links two jobs or more may use."""
+        if self._machine.wiring != "tree":
+            jobs = [(job.id, job.nodes, ()) for job in self._claiming.values() if job.nodes]
+            return LinkUse(self._machine, jobs).shared
         shared = {
             id(group): group for groups in self._crossed.values() for group in groups if group.is_shared
         }
@@ -157,12 +183,16 @@ def jobs_named(names: Sequence[str], word: str = "job") -> str:
 
 
 def links_used(
-    where: str, job: Running, used: Sequence[tuple[str, Sequence[str]]], word: str = "job"
+    where: str,
+    job: Running,
+    used: Sequence[tuple[str, Sequence[str]]],
+    word: str = "job",
+    links: str = "uplinks",
 ) -> Iterator[str]:
     """Which links a running job uses, and with which jobs it could share them.
 
     where: its nodes, in words. used: each group whose links it uses, with the jobs that may use them too. word: what the system calls a
-    job.
+    job. links: what a job uses of a group, `Links.words`.
     """
     if job.link_use == NONE:
         yield f"{where}: it may use any link, because jobs outside may share them (Outside=share)."
@@ -172,7 +202,7 @@ def links_used(
         return
     groups = ", ".join(group for group, _ in used[:LISTED]) + (" and others" if len(used) > LISTED else "")
     if not job.links:
-        yield f"{where}: it may use the uplinks of {groups}."
+        yield f"{where}: it may use the {links} of {groups}."
     else:
         share = job.bandwidth_share
         full = "full bandwidth" if share >= 1 else f"{share:g} of full bandwidth"

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 ISOLATED, SHARED, NONE, UNKNOWN = "isolated", "shared", "none", "unknown"
 """How a job uses links: no other job may use those that it may use; others may; it does not count as a user; not known, so that no
 other job gets them."""
+ISOLATED_GLOBAL = "isolated-global"
+"""On a dragonfly: no other job may use those between groups that it may use."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -79,7 +79,7 @@ class Fabric:
 
 
 def _of_file(nodes: Sequence[RankNode], source: str) -> Machine:
-    machine = sources.live(source)
+    machine = sources.tree(source)
     numbers = {node.host: machine.node_named(node.host) for node in nodes}
     absent = [host for host, number in numbers.items() if number is None]
     if absent:

@@ -63,7 +63,7 @@ class FluxSettings:
     def check_machine(self) -> None:
         """Raises InputError if the machine cannot be read."""
         if self.machine is not None:
-            sources.live(self.machine)
+            sources.tree(self.machine)
 
     def resolved_policy(self) -> str | Policy:
         """The policy. Raises InputError if there is none with that name."""

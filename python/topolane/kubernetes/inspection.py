@@ -13,7 +13,7 @@ from topolane._engine import InputError, Machine
 from topolane.cluster.allocation import Allocation
 from topolane.cluster.decided import Decided
 from topolane.cluster.hosts import on_machine
-from topolane.cluster.view import ISOLATED, UNKNOWN
+from topolane.cluster.view import ISOLATED, ISOLATED_GLOBAL, UNKNOWN
 from topolane.kubernetes.client import KubernetesCluster, NotFoundError
 from topolane.kubernetes.machine import NODES, machine
 from topolane.kubernetes.objects import BANDWIDTH, POLICY, KubernetesNode, Pod
@@ -195,19 +195,19 @@ class KubernetesInspection:
         """How a group uses links. That of unproved or contested links is not known."""
         said = group.placement if group.is_proved else None
         if said is None or (
-            said.links and said.link_use != ISOLATED and group.number not in self.allocations
+            said.links
+            and said.link_use not in (ISOLATED, ISOLATED_GLOBAL)
+            and group.number not in self.allocations
         ):
             return UNKNOWN
         return said.link_use
 
     @cached_property
-    def closed(self) -> frozenset[int]:
-        """The groups whose links no other group gets: the isolated ones, and those of which the links are not known."""
-        return frozenset(
-            group.number
-            for group in self.groups.values()
-            if group.placed and self.link_use(group) in (ISOLATED, UNKNOWN)
-        )
+    def closed(self) -> dict[int, str]:
+        """How the groups whose links no other group gets use them. Links that are not known count as isolated."""
+        uses = {group.number: self.link_use(group) for group in self.groups.values() if group.placed}
+        closed = {UNKNOWN: ISOLATED, ISOLATED: ISOLATED, ISOLATED_GLOBAL: ISOLATED_GLOBAL}
+        return {number: closed[use] for number, use in uses.items() if use in closed}
 
     def policy(self, group: PodGroup) -> tuple[str, str | None]:
         """The policy of a group and what gave it, as the scheduler published them, or else what will give it one."""

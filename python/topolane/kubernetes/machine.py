@@ -22,10 +22,10 @@ def machine(
     nodes: as the API server gives them. Raises InputError if there is none.
     """
     if file is not None:
-        return sources.live(file)
+        return sources.machine(file)
     if known.machine is not None and not labels:
         where = f"{known.source}: machineFile"
-        return sources.tree(Machine.parse(known.machine, where), where)
+        return Machine.parse(known.machine, where)
     return of_labels(labels or known.labels, nodes)
 
 

@@ -19,6 +19,7 @@ from topolane.cluster import room_files
 from topolane.cluster.hosts import on_machine
 from topolane.cluster.hypothetical import Cost, Counted, Holder, Hypothetical, NodeSlots, Question
 from topolane.cluster.room_files import NoPlanError
+from topolane.cluster.view import SHARED
 from topolane.kubernetes.budgets import Budget
 from topolane.kubernetes.explain import unknown
 from topolane.kubernetes.fit import fits, held, ignored, may_use, slots
@@ -404,7 +405,7 @@ class _Present:
             return Holder(tuple(on_machine([pod.node for pod in unit.pods], self._machine)))
         own, nodes = look.allocations.get(number), tuple(sorted(set(look.holders.get(number, ()))))
         links, share = (own.links, own.bandwidth_share) if own else ((), 1.0)
-        return Holder(nodes, links, share, number in look.closed)
+        return Holder(nodes, links, share, look.closed.get(number, SHARED))
 
     def _counted(self) -> Counted:
         """What pods ask for that wait, what is left, and what each unit leaves."""

@@ -245,7 +245,7 @@ def _server_groups(connection: Connection) -> list[Any]:
 
 def _topology(aggregates: Iterable[Any], machine: str | None) -> tuple[Topology, list[str]]:
     if machine is not None:
-        return Topology.of(sources.live(machine)), []
+        return Topology.of(sources.tree(machine)), []
     known = (Aggregate(a.name, a.hosts or (), a.metadata or {}) for a in aggregates)
     topology, problems = from_aggregates(known)
     if topology is None:

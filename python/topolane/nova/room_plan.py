@@ -14,6 +14,7 @@ import numpy as np
 from topolane._engine import Decision, NoRoom, Refusal
 from topolane._engine import RoomPlan as Found
 from topolane.cluster.hypothetical import Cost, Holder, Hypothetical, Question
+from topolane.cluster.view import ISOLATED, SHARED
 from topolane.nova.cloud import Cloud, Server, ServerGroup, alike
 from topolane.nova.group_placement import POLICIES, GroupPlacement
 from topolane.nova.hints import PlacementHint
@@ -149,12 +150,12 @@ def _layouts(
         home = asked.decide(Question(WANTED, servers, eligible=range(start, end)))
         if isinstance(home, Decision):
             places: dict[str, list[int]] = {}
-            asked.hold(WANTED, Holder(tuple(home.nodes), is_isolated=True))
+            asked.hold(WANTED, Holder(tuple(home.nodes), link_use=ISOLATED))
             for index, group in enumerate(sorted(groups, key=lambda one: -len(where[one.id]))):
                 placed = asked.decide(Question(index, len(where[group.id])))
                 if isinstance(placed, Refusal):
                     break
-                asked.hold(index, Holder(tuple(placed.nodes), is_isolated=True))
+                asked.hold(index, Holder(tuple(placed.nodes), link_use=ISOLATED))
                 places[group.id] = placed.nodes
             if len(places) == len(groups):
                 yield places, home.nodes
@@ -258,7 +259,7 @@ def _asked(
     ]
     asked.serve(out)
     for number, (nodes, dedicated, beyond) in enumerate(others_on(cloud, where, names), WANTED + 1):
-        asked.hold(number, Holder(tuple(nodes), is_isolated=dedicated, is_beyond=beyond))
+        asked.hold(number, Holder(tuple(nodes), link_use=ISOLATED if dedicated else SHARED, is_beyond=beyond))
     return asked
 
 

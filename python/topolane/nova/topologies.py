@@ -64,7 +64,7 @@ class Topologies:
 
 
 def _of_file(file: str) -> Topology:
-    return Topology.of(sources.live(file))
+    return Topology.of(sources.tree(file))
 
 
 def _aggregates(context: Any) -> list[tuple[str, list[str], tuple[tuple[str, str], ...]]]:

@@ -94,7 +94,7 @@ class SlurmSource:
 
 def _machine(look: SlurmInspection, machine: str | None) -> Machine:
     if machine is not None:
-        return sources.live(machine)
+        return sources.machine(machine)
     return look.machine if look.machine is not None else slurm_tree()
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from topolane import files
-from topolane._engine import InputError
+from topolane._engine import InputError, State
 from topolane.cluster.clients.scontrol import configuration, scontrol
 from topolane.slurm import conf_file, shadows
 from topolane.slurm.controllers import hosts
@@ -18,7 +18,17 @@ from topolane.slurm.plugin_machine import read_machine
 
 CONFIGURATION = "topolane.conf"
 SEGMENTS = ("slurm-block", "segments", "segments-isolated", "segments-dedicated")
-POLICIES = ("stock", "first-fit", "slurm-tree", "hop-bytes", "isolated", "jigsaw", "dedicated", *SEGMENTS)
+POLICIES = (
+    "stock",
+    "first-fit",
+    "slurm-tree",
+    "hop-bytes",
+    "isolated",
+    "isolated-global",
+    "jigsaw",
+    "dedicated",
+    *SEGMENTS,
+)
 OWNING = ("jigsaw", "dedicated", "segments-dedicated")
 OPTIONS = ("min-bandwidth", "share-links")
 """Options other than a policy that jobs may request with --topolane."""
@@ -96,13 +106,21 @@ def rules(policies: Sequence[str], partitions: dict[str, str]) -> list[str]:
     return lines
 
 
-def check_machine(paths: Sequence[Path], slurm: SlurmFacts, policies: Sequence[str]) -> list[str]:
-    """Warnings about one or two machine files for these policies. Raises InputError if they cannot be read or
-    do not fit together.
+def check_machine(
+    paths: Sequence[Path], slurm: SlurmFacts, policies: Sequence[str], jobs_may: str
+) -> list[str]:
+    """Warnings about one or two machine files for these policies, and for those that jobs may request. Raises InputError if
+    they cannot be read or do not fit together, or if a policy does not work on such a machine.
     """
     read = read_machine(paths)
     machine, messages = read.machine, list(read.assumed)
     named = " and ".join(map(str, paths))
+    for policy in (*(word.partition("=")[2] for word in policies), *jobs_may.split(",")):
+        if policy in POLICIES[1:]:
+            try:
+                State(machine).place(policy, 1)
+            except InputError as error:
+                raise InputError(f"{named}: {error}") from error
     wanted = {host for word in policies for host in _hosts(slurm.partitions[word.partition("=")[0]])}
     missing = sorted(host for host in wanted if machine.node_named(host) is None)
     if wanted and len(missing) == len(wanted):
@@ -155,7 +173,7 @@ def install(
         raise InputError(f"--from {built}: it was built for Slurm {fits}, and slurmctld is {slurm.release}")
     lines = rules(policies, slurm.partitions)
     check_words(jobs_may)
-    messages = check_machine(machines or [slurm.topology_file], slurm, policies)
+    messages = check_machine(machines or [slurm.topology_file], slurm, policies, jobs_may)
     text = [
         "# Which jobs get which policy: docs/reference/slurm-plugin.md. slurmctld reads it when it starts and at scontrol reconfigure.",
         f"Engine={engine_directory / ENGINE}",

@@ -209,7 +209,7 @@ def _machine(
     if source is not None:
         file = Path(source)
         total = plugin_state.sum_of(texts.read_bytes(file, texts.LARGE)) if file.is_file() else None
-        return sources.live(source), source, total
+        return sources.machine(source), source, total
     state = None if plugin_files is None else plugin_state.read(plugin_files)
     if state is not None and state.jobs is not None and state.jobs.machine is not None:
         try:

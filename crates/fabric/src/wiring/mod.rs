@@ -61,20 +61,6 @@ impl Wiring {
 }
 
 impl Fabric {
-    /// Returns the machine for a live system.
-    ///
-    /// # Errors
-    /// It is not a tree: what the drivers publish about links is about uplinks of groups.
-    pub fn for_live_system(self) -> Result<Fabric, InputError> {
-        if self.wiring().is_tree() {
-            return Ok(self);
-        }
-        let kind = self.wiring().name();
-        Err(InputError::whole(format!(
-            "the machine is a {kind}, but live systems take only trees so far"
-        )))
-    }
-
     /// All directed links between switches that a job on these nodes may use. Empty on a tree, where the groups that
     /// the job crosses say the same.
     pub fn links_of(&self, nodes: &[NodeIndex]) -> LinkSet {

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use topolane_fabric::{GroupIndex, NodeIndex, SwitchSet};
 
 use super::clique::{Conflicts, bits};
-use super::{Promise, Search};
+use super::Search;
 
 /// What a group has for a job that is also in certain other groups.
 #[derive(Debug, Clone, Copy)]
@@ -42,13 +42,8 @@ impl<'a> GroupRoom<'a> {
         };
         let leaves = free.fabric().children(2, of_hierarchy);
         let routers: Vec<_> = leaves.map(router).filter(|router| router.1 > 0).collect();
-        let used = |word| search.used.word(word);
-        let conflicts = match search.promise {
-            Promise::BetweenGroups => None,
-            Promise::AllLinks => {
-                dragonfly.open_in(group, &used).and_then(|open| Conflicts::of(&open))
-            }
-        };
+        let used = |word| search.links.inside.word(word);
+        let conflicts = dragonfly.open_in(group, &used).and_then(|open| Conflicts::of(&open));
         GroupRoom { search, group, routers, conflicts }
     }
 
@@ -63,6 +58,13 @@ impl<'a> GroupRoom<'a> {
         let is_among = |router: &&(u32, u32, GroupIndex)| routers >> router.0 & 1 == 1;
         let most = self.routers.iter().filter(is_among).map(|router| router.1).sum();
         Part { room, gates, routers, most }
+    }
+
+    /// The leaves of the routers of a part that have free slots.
+    pub fn leaves_of(&self, part: &Part) -> impl Iterator<Item = GroupIndex> + use<'_> {
+        let routers = part.routers;
+        let is_of = move |&(place, ..): &(u32, u32, GroupIndex)| routers >> place & 1 == 1;
+        self.routers.iter().copied().filter(is_of).map(|(.., leaf)| leaf)
     }
 
     /// How many gateways of the part another job could get, or has, if this one takes `wanted` slots. Its traffic

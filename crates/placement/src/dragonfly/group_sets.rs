@@ -65,21 +65,31 @@ impl<'a> GroupSets<'a> {
         }
     }
 
+    /// The rooms, those with most free slots first.
+    pub fn by_slots(&self) -> impl Iterator<Item = usize> + '_ {
+        self.order.iter().map(|&(room, _)| room)
+    }
+
+    /// What each room of a set has for a job that is in all of them.
+    pub fn parts_of(&self, chosen: &[usize]) -> Vec<Part> {
+        let groups = || chosen.iter().map(|&room| self.rooms[room].group());
+        let part = |&room: &usize| {
+            let gates = self.search.dragonfly.gates_to(self.rooms[room].group(), groups());
+            self.rooms[room].part(room, gates)
+        };
+        chosen.iter().map(part).collect()
+    }
+
     /// Whether no other job uses the links between two groups.
-    fn are_apart(&self, a: usize, b: usize) -> bool {
-        let used = |word| self.search.used.word(word);
+    pub fn are_apart(&self, a: usize, b: usize) -> bool {
+        let used = |word| self.search.links.between.word(word);
         let (a, b) = (self.rooms[a].group(), self.rooms[b].group());
         !self.search.dragonfly.is_used_between(a, b, &used)
     }
 
     /// Keeps the parts of a set if they have enough slots and are better than the best so far.
     fn judge(&mut self, chosen: &[usize]) {
-        let groups = || chosen.iter().map(|&room| self.rooms[room].group());
-        let part = |&room: &usize| {
-            let gates = self.search.dragonfly.gates_to(self.rooms[room].group(), groups());
-            self.rooms[room].part(room, gates)
-        };
-        let mut parts: Vec<Part> = chosen.iter().map(part).collect();
+        let mut parts = self.parts_of(chosen);
         let slots: u32 = parts.iter().map(|part| part.most).sum();
         if slots < self.search.wanted {
             return;

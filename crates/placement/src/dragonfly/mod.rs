@@ -1,5 +1,6 @@
 //! Searches for nodes of a dragonfly whose links no other job uses.
 
+mod areas;
 mod clique;
 mod group_room;
 mod group_sets;
@@ -14,7 +15,7 @@ use crate::request::Request;
 use group_room::{GroupRoom, Part};
 use group_sets::GroupSets;
 
-/// Which links no other job may use.
+/// Which links no other job may use. Whatever is promised to a job, it keeps off the links that others have to themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Promise {
     /// The links between groups.
@@ -37,28 +38,55 @@ pub(crate) fn nodes_apart(
 ) -> Result<Vec<NodeIndex>, Refusal> {
     let refuse = || free.would_share_links(request);
     let Some(dragonfly) = free.fabric().wiring().dragonfly() else { return Err(refuse()) };
-    let Some(used) = occupancy.used_links() else { return Err(refuse()) };
+    let Some(links) = links_to_avoid(promise, occupancy) else { return Err(refuse()) };
     if !request.members.is_empty() || request.beyond > 0 {
         return Err(refuse());
     }
     let free = &*free.unshared(request, occupancy);
-    let search = Search { promise, free, used, dragonfly, wanted: request.nodes };
+    let search = Search { promise, free, links, dragonfly, wanted: request.nodes };
     let nodes = search.on_one_router().or_else(|| search.in_groups()).ok_or_else(refuse)?;
     // The search reasons about parts of the links; this asks for all of them.
-    let links = free.fabric().links_of(&nodes);
-    let own = match promise {
-        Promise::BetweenGroups => dragonfly.between_groups(&links),
-        Promise::AllLinks => links.words(),
+    let is_kept = search.keeps_promise(&nodes);
+    debug_assert!(is_kept, "the search keeps its promise");
+    if is_kept { Ok(nodes) } else { Err(refuse()) }
+}
+
+/// Sets of free nodes, with slots for all of a request, such that a job on any of them uses none of `links`. Empty on another
+/// wiring. `is_usable` says of a node whether the job may have it.
+pub(crate) fn areas_apart(
+    promise: Promise,
+    request: &Request,
+    free: &FreeSlots<'_>,
+    links: LinksToAvoid<'_>,
+    is_usable: impl Fn(NodeIndex) -> bool,
+) -> Vec<Vec<NodeIndex>> {
+    let Some(dragonfly) = free.fabric().wiring().dragonfly() else { return Vec::new() };
+    Search { promise, free, links, dragonfly, wanted: request.nodes }.areas(is_usable)
+}
+
+/// The links that a job must not use.
+#[derive(Clone, Copy)]
+pub(crate) struct LinksToAvoid<'a> {
+    /// Between groups.
+    pub between: &'a LinkLoad,
+    /// Inside groups.
+    pub inside: &'a LinkLoad,
+}
+
+/// The links that a job with this promise must not use; `None` on a tree.
+pub(crate) fn links_to_avoid(promise: Promise, occupancy: &Occupancy) -> Option<LinksToAvoid<'_>> {
+    let between = occupancy.used_links()?;
+    let inside = match promise {
+        Promise::AllLinks => between,
+        Promise::BetweenGroups => occupancy.owned_links()?,
     };
-    debug_assert!(!used.meets(own), "the search keeps its promise");
-    if used.meets(own) { Err(refuse()) } else { Ok(nodes) }
+    Some(LinksToAvoid { between, inside })
 }
 
 struct Search<'a> {
     promise: Promise,
     free: &'a FreeSlots<'a>,
-    /// The links that other jobs may use.
-    used: &'a LinkLoad,
+    links: LinksToAvoid<'a>,
     dragonfly: &'a Dragonfly,
     wanted: u32,
 }

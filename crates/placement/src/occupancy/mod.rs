@@ -394,6 +394,11 @@ impl Occupancy {
         self.wired.as_deref().map(WiredLoad::used)
     }
 
+    /// The links that some placement uses and no other may use, on a wiring that is not a tree.
+    pub(crate) fn owned_links(&self) -> Option<&LinkLoad> {
+        self.wired.as_deref().map(WiredLoad::owned)
+    }
+
     /// Appends the cables of some free slots of a switch, which is given by level, group and number.
     pub fn cables_of(
         &self,

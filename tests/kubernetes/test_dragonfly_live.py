@@ -1,0 +1,102 @@
+"""topolane-scheduler on a dragonfly, on a real API server. What groups may use is computed from the cables in the machine file, without
+the engine (tests/wirings/closure.py).
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from pathlib import Path
+
+import pytest
+from control_plane import NODES, ControlPlane, missing, name
+from topolane import sources
+from waiting import until
+from wirings.closure import Cables
+
+pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+
+MACHINE = re.sub(
+    r"slingshot\[(\d+)-(\d+)\]",
+    lambda found: f"n[{int(found[1]) - 1:02}-{int(found[2]) - 1:02}]",
+    sources.machine(f"slingshot(nodes={NODES}, groups=4, switches=8, cables=2)").to("toml"),
+)
+"""Two nodes on each switch."""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("machine") / "machine.toml"
+    file.write_text(MACHINE)
+    return file
+
+
+@pytest.fixture(scope="module")
+def dragonfly(plane: ControlPlane, file: Path) -> ControlPlane:
+    restart(plane, file)
+    return plane
+
+
+def restart(plane: ControlPlane, file: Path) -> None:
+    plane.kill("topolane-scheduler")
+    plane.start_scheduler(machineFile=str(file), groupTimeoutSeconds=5)
+
+
+def look(plane: ControlPlane, running: dict[str, str]) -> None:
+    """No group uses a link of an isolated group, or one between groups of the machine of a group that is isolated there."""
+    cables, groups = Cables(MACHINE), list(running)
+    placed = {number: plane.nodes_of(group) for number, group in enumerate(groups)}
+    for link, users in cables.shared(placed).items():
+        closed = {"isolated"} | ({"isolated-global"} if cables.leads_to_another_group(link) else set())
+        policies = {running[groups[number]] for number in users}
+        assert not policies & closed, (link, {groups[number]: placed[number] for number in users})
+
+
+def test_promised_links_are_kept_apart_also_over_kill_9(
+    dragonfly: ControlPlane, empty: ControlPlane, file: Path
+) -> None:
+    """Groups of both promises come and go; a scheduler that is killed finds again what the groups hold."""
+    draw, running = random.Random(20261130), dict[str, str]()
+    for step in range(24):
+        if len(running) > 3 or (running and draw.random() < 0.3):
+            gone = draw.choice(list(running))
+            del running[gone]
+            empty.remove(gone)
+            until(lambda gone=gone: not empty.pods(gone), "its pods are gone")
+        group, size = name(), draw.choice((2, 3, 5, 9, 14))
+        policy = draw.choice(("isolated", "isolated-global"))
+        empty.submit(group, size, policy=policy)
+        empty.has_looked()
+        nodes = empty.nodes_of(group)
+        if all(nodes):
+            running[group] = policy
+            notes = json.loads(empty.pods(group)[0]["metadata"]["annotations"]["topolane.io/placement"])
+            assert notes["link_use"] == policy
+        else:
+            assert not any(nodes)
+            empty.remove(group)
+            until(lambda group=group: not empty.pods(group), "its pods are gone")
+        if step == 12:
+            restart(empty, file)
+        look(empty, running)
+    assert len(running) > 1
+
+
+def test_a_group_waits_for_the_cables_between_two_groups(
+    dragonfly: ControlPlane, empty: ControlPlane
+) -> None:
+    """Nodes are idle in all groups, and each pair of these belongs to the first group of pods."""
+    first, second = name(), name()
+    empty.submit(first, 50, policy="isolated-global")
+    empty.placed(first, 50)
+    empty.submit(second, 14, policy="isolated-global")
+    empty.waits_saying(second, "would share links")
+    empty.remove(first)
+    empty.placed(second, 14)
+
+
+def test_a_policy_for_trees_says_so(dragonfly: ControlPlane, empty: ControlPlane) -> None:
+    group = name()
+    empty.submit(group, 4, policy="dedicated")
+    empty.waits_saying(group, "the policy needs a tree, but the machine is a dragonfly")
