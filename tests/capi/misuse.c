@@ -208,7 +208,7 @@ int main(void) {
     held.bandwidth_share = 2.0;
     BAD(topolane_state_hold(state, &held, &error));
     held.bandwidth_share = 1.0;
-    held.link_use = TOPOLANE_LINKS_NONE + 1;
+    held.link_use = TOPOLANE_LINKS_ISOLATED_GLOBAL + 1;
     BAD(topolane_state_hold(state, &held, &error));
     held.link_use = TOPOLANE_LINKS_SHARED;
     held.size = 8;

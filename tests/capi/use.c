@@ -73,7 +73,38 @@ int main(void) {
     topolane_decision_free(decision);
     topolane_state_free(bare);
     topolane_policy_free(kueue);
+
+    /* On a dragonfly a job that spans two groups has the links between them to itself. So has one that ran before. */
+    topolane_machine *dragonfly = NULL;
+    topolane_policy *apart = NULL;
+    OK(topolane_machine_preset("slingshot(nodes=16, groups=2, switches=4, cables=2)", &dragonfly, &error));
+    OK(topolane_policy_new("isolated-global", 0, &apart, &error));
+    OK(topolane_policy_check(apart, dragonfly, &error));
+    BAD(topolane_policy_check(dedicated, dragonfly, &error));
+    BAD(topolane_policy_check(apart, machine, &error));
+    CHECK(topolane_policy_link_use(apart) == TOPOLANE_LINKS_ISOLATED_GLOBAL && topolane_policy_isolates(apart) == 0);
+    CHECK(topolane_policy_link_use(isolated) == TOPOLANE_LINKS_ISOLATED);
+    CHECK(topolane_policy_link_use(segments) == TOPOLANE_LINKS_SHARED && topolane_policy_link_use(NULL) == TOPOLANE_LINKS_SHARED);
+    OK(topolane_state_new(dragonfly, &bare, &error));
+    topolane_request ten = request_of(2, 10), five = request_of(3, 5);
+    OK(topolane_state_place(bare, apart, &ten, &decision, NULL, &error));
+    CHECK(topolane_decision_link_use(decision) == TOPOLANE_LINKS_ISOLATED_GLOBAL);
+    topolane_decision_free(decision);
+    uint32_t both[2] = {0, 8};
+    topolane_held ran = {.size = sizeof ran, .id = 1, .nodes = both, .node_count = 2, .bandwidth_share = 1.0,
+                         .link_use = TOPOLANE_LINKS_ISOLATED_GLOBAL};
+    OK(topolane_state_hold(bare, &ran, &error));
+    ENDS(TOPOLANE_STATUS_REFUSED, topolane_state_place(bare, apart, &ten, &decision, NULL, &error));
+    OK(topolane_state_place(bare, apart, &five, &decision, NULL, &error));
+    topolane_decision_free(decision);
+    topolane_areas *groups = NULL;
+    OK(topolane_state_areas(bare, &five, TOPOLANE_LINKS_ISOLATED_GLOBAL, &groups, &error));
+    CHECK(topolane_areas_count(groups) == 2 && topolane_areas_nodes(groups, 0).count == 7);
+    topolane_areas_free(groups);
+    topolane_state_free(bare);
+    topolane_policy_free(apart);
     topolane_policy_free(segments);
+    topolane_machine_free(dragonfly);
 
     /* A decision changes nothing until it is claimed; a claimed one is given back by its number. */
     topolane_request three = request_of(7, 3);

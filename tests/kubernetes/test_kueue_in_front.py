@@ -28,7 +28,7 @@ def kueue(plane: ControlPlane) -> ControlPlane:
 
 
 def room(nodes: int) -> dict[str, int | str]:
-    """A quota of all GPUs of so many nodes, and more than enough of the rest."""
+    """A quota of all GPUs of this number of nodes, and more than enough of the rest."""
     return {"cpu": 100_000, "memory": "1000Ti", "nvidia.com/gpu": nodes * 8}
 
 

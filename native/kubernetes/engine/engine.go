@@ -167,6 +167,15 @@ func NewPolicy(name string, seed uint64) (*Policy, error) {
 	return made, nil
 }
 
+// Check fails if the policy does not work on the wiring of a machine.
+func (p *Policy) Check(machine *Machine) error {
+	var problem *C.char
+	err := failed(C.topolane_policy_check(p.policy, machine.machine, &problem), problem)
+	runtime.KeepAlive(p)
+	runtime.KeepAlive(machine)
+	return err
+}
+
 // NewState is a state in which no job holds anything.
 func NewState(machine *Machine) (*State, error) {
 	var state *C.topolane_state

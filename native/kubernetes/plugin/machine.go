@@ -269,6 +269,9 @@ func (w *world) policyOf(g *group) (*engine.Policy, error) {
 		}
 		policy, w.policies[g.asked.policy] = made, made
 	}
+	if err := policy.Check(w.machine); err != nil {
+		return nil, inputError{err}
+	}
 	if w.spent.isResting(time.Now()) {
 		return nil, errResting
 	}

@@ -80,7 +80,7 @@ impl Dragonfly {
             shapes: Vec::new(),
             gates: vec![0; count * count],
             between: vec![Box::default(); count * count],
-            hops_between: vec![OnceLock::new(); count * count],
+            hops_between: (0..count * count).map(|_| OnceLock::new()).collect(),
             of_leaf: Vec::new(),
             of_group: Vec::new(),
             names: groups.clone(),

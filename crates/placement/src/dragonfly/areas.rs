@@ -2,9 +2,9 @@
 
 use topolane_fabric::NodeIndex;
 
+use super::Search;
 use super::group_room::{GroupRoom, Part};
 use super::group_sets::GroupSets;
-use super::Search;
 
 impl Search<'_> {
     /// Returns sets with slots for all of the job: routers, then groups, then several groups together, of each kind the
@@ -21,7 +21,8 @@ impl Search<'_> {
             nodes
         };
         let routers = (0..fabric.groups(1)).map(|leaf| nodes_on(leaf).collect()).collect();
-        let groups = rooms.iter().enumerate().map(|(number, room)| nodes_of(&[room.part(number, 0)]));
+        let groups =
+            rooms.iter().enumerate().map(|(number, room)| nodes_of(&[room.part(number, 0)]));
         let sets = [GroupSets::new(self, &rooms).best(), self.widest(&rooms)];
         let sets = sets.into_iter().flatten().map(|parts| nodes_of(&parts));
         let mut found: Vec<Vec<NodeIndex>> = Vec::new();

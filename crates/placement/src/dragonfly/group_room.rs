@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use topolane_fabric::{GroupIndex, NodeIndex, SwitchSet};
 
-use super::clique::{Conflicts, bits};
 use super::Search;
+use super::clique::{Conflicts, bits};
 
 /// What a group has for a job that is also in certain other groups.
 #[derive(Debug, Clone, Copy)]

@@ -86,14 +86,17 @@ def test_promised_links_are_kept_apart_also_over_kill_9(
 def test_a_group_waits_for_the_cables_between_two_groups(
     dragonfly: ControlPlane, empty: ControlPlane
 ) -> None:
-    """Nodes are idle in all groups, and each pair of these belongs to the first group of pods."""
+    """Two groups of pods that must each lie in the same two groups of the machine: nodes are idle, the cables are not."""
     first, second = name(), name()
-    empty.submit(first, 50, policy="isolated-global")
-    empty.placed(first, 50)
-    empty.submit(second, 14, policy="isolated-global")
+    for pick, nodes in ((first, ("n00", "n16")), (second, ("n02", "n18"))):
+        for node in nodes:
+            empty.patch(f"/api/v1/nodes/{node}", {"metadata": {"labels": {"pick": pick}}})
+    empty.submit(first, 2, policy="isolated-global", nodeSelector={"pick": first})
+    empty.placed(first, 2)
+    empty.submit(second, 2, policy="isolated-global", nodeSelector={"pick": second})
     empty.waits_saying(second, "would share links")
     empty.remove(first)
-    empty.placed(second, 14)
+    empty.placed(second, 2)
 
 
 def test_a_policy_for_trees_says_so(dragonfly: ControlPlane, empty: ControlPlane) -> None:
