@@ -139,7 +139,8 @@ impl Torus {
             *own = leaf;
             self.router_of_leaf.push(router);
         }
-        self.is_in_order = (0..routers).all(|router| self.leaf_of_router[router as usize] == router);
+        self.is_in_order =
+            (0..routers).all(|router| self.leaf_of_router[router as usize] == router);
         Ok(())
     }
 

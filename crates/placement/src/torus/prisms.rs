@@ -1,0 +1,221 @@
+//! Prisms whose links no job uses.
+
+use std::cmp::Reverse;
+
+use topolane_fabric::{Prism, Torus};
+
+use super::grid::{Grid, Routers, each, first};
+
+/// The shapes of free prisms that are tried before the search for any prism.
+const CLEAN_SHAPES: usize = 24;
+/// The most shapes that are compared to find these.
+const MOST_COMPARED: usize = 128;
+/// The most sets of routers that one search computes.
+const MOST_SETS: u32 = 6_000;
+/// The most routers whose slots one search counts. It reaches all prisms of a machine of some hundred routers.
+const MOST_COUNTED: u32 = 400_000;
+
+/// A prism at its place: its first router and its sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PlacedPrism {
+    pub start: u32,
+    pub extents: [u8; 6],
+}
+
+impl PlacedPrism {
+    /// The routers, such that the first ones form a prism of the same cross-section: its longest side is the slowest.
+    pub fn routers(&self, torus: &Torus) -> Vec<u32> {
+        let mut order: Vec<usize> = (0..torus.sizes().len()).collect();
+        order.sort_by_key(|&dimension| Reverse(self.extents[dimension]));
+        let mut routers = vec![self.start];
+        for dimension in order {
+            let (size, stride) = (torus.sizes()[dimension], torus.strides()[dimension]);
+            let place = torus.place(self.start, dimension);
+            let along = |router: u32| {
+                (0..u32::from(self.extents[dimension]))
+                    .map(move |step| router - place * stride + (place + step) % size * stride)
+            };
+            routers = routers.into_iter().flat_map(along).collect();
+        }
+        routers
+    }
+}
+
+impl Grid<'_> {
+    /// A prism of free routers whose links no job uses, around it neither: of the smallest shapes the first that there
+    /// is, and the more compact of shapes of nearly the same size.
+    pub fn clean_prism(&self, routers: u32) -> Option<PlacedPrism> {
+        let torus = self.search.torus;
+        let all = torus.prisms(routers);
+        let near = all.partition_point(|prism| prism.routers <= routers + routers / 8 + 1);
+        let near = near.clamp(CLEAN_SHAPES, MOST_COMPARED).min(all.len());
+        let mut shapes: Vec<&Prism> = all[..near].iter().collect();
+        shapes.sort_by_cached_key(|prism| waste(torus, prism));
+        let mut clean = self.full.clone();
+        for (dimension, open) in self.open.iter().enumerate() {
+            if torus.is_cabled(dimension) && torus.sizes()[dimension] > 1 {
+                let inside = &mut clean.iter_mut().zip(open);
+                inside.for_each(|(clean, open)| *clean &= open);
+            }
+        }
+        let (mut set, mut scratch) = (clean.clone(), clean.clone());
+        for prism in shapes.into_iter().take(CLEAN_SHAPES) {
+            set.copy_from_slice(&clean);
+            for dimension in 0..torus.sizes().len() {
+                runs(torus, &mut set, dimension, u32::from(prism.extents[dimension]), &mut scratch);
+            }
+            if let Some(start) = first(&set) {
+                return Some(PlacedPrism { start, extents: prism.extents });
+            }
+        }
+        None
+    }
+
+    /// Any prism with enough free slots whose links no job uses; of those found, the one with the fewest slots left over.
+    pub fn any_prism(&self, routers: u32) -> Option<PlacedPrism> {
+        let torus = self.search.torus;
+        let words = torus.words_of_plane() as usize;
+        let mut all = vec![u64::MAX; words];
+        if let (Some(last), used @ 1..) = (all.last_mut(), torus.routers() % u64::BITS) {
+            *last = (1 << used) - 1;
+        }
+        let mut largest = vec![1; torus.sizes().len() + 1];
+        for dimension in (0..torus.sizes().len()).rev() {
+            largest[dimension] =
+                largest[dimension + 1] * torus.sides(dimension).last().unwrap_or(1);
+        }
+        let mut search = AnyPrism {
+            grid: self,
+            routers,
+            largest,
+            sets: MOST_SETS,
+            counted: MOST_COUNTED,
+            best: None,
+        };
+        search.descend(0, &all, &self.open, PlacedPrism { start: 0, extents: [1; 6] }, 1);
+        search.best.map(|(_, prism)| prism)
+    }
+}
+
+/// Compares prisms for a job: routers left over, and routers around it, of which a later prism can use fewer.
+fn waste(torus: &Torus, prism: &Prism) -> (u32, u32) {
+    let faces = |(dimension, &size): (usize, &u32)| {
+        let side = u32::from(prism.extents[dimension]);
+        if side == size || !torus.is_cabled(dimension) { 0 } else { 2 * prism.routers / side }
+    };
+    let around: u32 = torus.sizes().iter().enumerate().map(faces).sum();
+    (16 * prism.routers + around, prism.sides)
+}
+
+/// Keeps the routers from which a run of `side` routers in a dimension is in the set.
+fn runs(torus: &Torus, set: &mut Routers, dimension: usize, side: u32, scratch: &mut Routers) {
+    let mut known = 1;
+    while known < side {
+        let by = known.min(side - known);
+        torus.shifted(set, dimension, by, scratch);
+        set.iter_mut().zip(&*scratch).for_each(|(word, shifted)| *word &= shifted);
+        known += by;
+    }
+}
+
+/// A search over all sides of all dimensions, one after the other.
+struct AnyPrism<'a> {
+    grid: &'a Grid<'a>,
+    /// The fewest routers that can have enough slots.
+    routers: u32,
+    /// By dimension: the most routers of a prism in this and all later dimensions.
+    largest: Vec<u32>,
+    sets: u32,
+    counted: u32,
+    /// Slots left over, routers and shape of the best prism.
+    best: Option<((u32, u32), PlacedPrism)>,
+}
+
+impl AnyPrism<'_> {
+    /// Tries all sides of a dimension and those after it. `starts` has the routers from which a prism of the sides so far
+    /// can begin; `open` the routers from which the links of such a prism to the next one of a dimension are free.
+    fn descend(
+        &mut self,
+        dimension: usize,
+        starts: &Routers,
+        open: &[Routers],
+        prism: PlacedPrism,
+        size: u32,
+    ) {
+        let torus = self.grid.search.torus;
+        if dimension == torus.sizes().len() {
+            return self.judge(starts, prism, size);
+        }
+        let mut scratch = starts.clone();
+        for side in torus.sides(dimension) {
+            if u64::from(size) * u64::from(side) * u64::from(self.largest[dimension + 1])
+                < u64::from(self.routers)
+            {
+                continue;
+            }
+            if self.sets == 0 || self.is_tight() {
+                return;
+            }
+            let mut starts = starts.clone();
+            runs(torus, &mut starts, dimension, side, &mut scratch);
+            if side > 1 {
+                // A whole ring has a link more than a run.
+                let is_ring = side == torus.sizes()[dimension] && torus.rings()[dimension];
+                let links = if is_ring { side } else { side - 1 };
+                let mut inner = open[dimension].clone();
+                runs(torus, &mut inner, dimension, links, &mut scratch);
+                starts.iter_mut().zip(&inner).for_each(|(start, open)| *start &= open);
+            }
+            let after = open.iter().enumerate().map(|(other, open)| {
+                let mut open = if other > dimension { open.clone() } else { Vec::new() };
+                if other > dimension {
+                    runs(torus, &mut open, dimension, side, &mut scratch);
+                }
+                open
+            });
+            let after: Vec<Routers> = after.collect();
+            self.sets = self.sets.saturating_sub((open.len() - dimension) as u32 + 1);
+            if starts.iter().all(|&word| word == 0) {
+                return;
+            }
+            let mut prism = prism;
+            prism.extents[dimension] = side as u8;
+            self.descend(dimension + 1, &starts, &after, prism, size * side);
+        }
+    }
+
+    /// Whether the best prism leaves no slot over.
+    fn is_tight(&self) -> bool {
+        self.best.as_ref().is_some_and(|best| best.0.0 == 0)
+    }
+
+    fn judge(&mut self, starts: &Routers, prism: PlacedPrism, size: u32) {
+        let search = self.grid.search;
+        // A whole ring is the same prism from everywhere.
+        let is_whole = |dimension: usize| {
+            let side = u32::from(prism.extents[dimension]);
+            side > 1 && side == search.torus.sizes()[dimension]
+        };
+        let dimensions = 0..search.torus.sizes().len();
+        let whole: Vec<usize> = dimensions.filter(|&dimension| is_whole(dimension)).collect();
+        for start in each(starts) {
+            if whole.iter().any(|&dimension| search.torus.place(start, dimension) > 0) {
+                continue;
+            }
+            if self.counted < size {
+                return;
+            }
+            self.counted -= size;
+            let prism = PlacedPrism { start, ..prism };
+            let slots: u32 =
+                prism.routers(search.torus).into_iter().map(|router| search.slots(router)).sum();
+            if slots < search.wanted {
+                continue;
+            }
+            let price = (slots - search.wanted, size);
+            if self.best.as_ref().is_none_or(|best| price < best.0) {
+                self.best = Some((price, prism));
+            }
+        }
+    }
+}
