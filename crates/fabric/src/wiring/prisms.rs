@@ -7,7 +7,7 @@ use super::torus::Torus;
 pub(super) struct Shapes {
     /// By dimension and place: the routers with a lower place.
     below: Vec<Vec<Box<[u64]>>>,
-    /// The possible shapes of prisms, the smallest first.
+    /// The shapes of prisms in which messages stay, the smallest first.
     prisms: Vec<Prism>,
 }
 
@@ -27,9 +27,9 @@ impl Torus {
         self.shapes.get_or_init(|| Shapes::of(self))
     }
 
-    /// The possible sides of a prism in a dimension, ascending. Messages between the routers of a prism stay in it. So in
-    /// a ring it has less than the half, and one router more, or the whole ring. It lies in one cube of a pod.
-    pub fn sides(&self, dimension: usize) -> impl Iterator<Item = u32> {
+    /// The sides of a prism in a dimension such that messages between its routers stay in it, ascending. In a ring that
+    /// is up to half of the routers, rounded up, or the whole ring. A prism lies in one cube of a pod.
+    fn sides(&self, dimension: usize) -> impl Iterator<Item = u32> {
         let size = self.sizes[dimension];
         let most = match (self.is_cabled(dimension), self.rings[dimension]) {
             (false, _) => 1,
@@ -40,7 +40,7 @@ impl Torus {
         (1..=most).chain(whole)
     }
 
-    /// All shapes of prisms with at least this number of routers, the smallest first; of these, the most compact.
+    /// All shapes of prisms in which messages stay, with at least this number of routers, the smallest first; of these, the most compact.
     pub fn prisms(&self, routers: u32) -> &[Prism] {
         let all = &self.shapes().prisms;
         &all[all.partition_point(|prism| prism.routers < routers)..]

@@ -31,10 +31,6 @@ impl<'a> Grid<'a> {
         Grid { search, most, full: routers_with(search, most), open }
     }
 
-    pub fn is_full(&self, router: u32) -> bool {
-        has(&self.full, router)
-    }
-
     /// Of the routers with the fewest free slots that suffice, the one with the fewest neighbours that are free and can be
     /// reached: such a job uses no link, so it should not take a place where a prism could be.
     pub fn lone_router(&self) -> Option<u32> {
@@ -98,12 +94,6 @@ fn routers_with(search: &Search<'_>, slots: u32) -> Routers {
         routers[(router / u64::BITS) as usize] |= u64::from(count == slots) << (router % u64::BITS);
     }
     routers
-}
-
-/// Whether a router is in a set.
-#[inline]
-pub(super) fn has(set: &[u64], router: u32) -> bool {
-    set[(router / u64::BITS) as usize] >> (router % u64::BITS) & 1 == 1
 }
 
 /// The routers of a set, ascending.

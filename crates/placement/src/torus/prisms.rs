@@ -81,8 +81,7 @@ impl Grid<'_> {
         }
         let mut largest = vec![1; torus.sizes().len() + 1];
         for dimension in (0..torus.sizes().len()).rev() {
-            largest[dimension] =
-                largest[dimension + 1] * torus.sides(dimension).last().unwrap_or(1);
+            largest[dimension] = largest[dimension + 1] * largest_side(torus, dimension);
         }
         let mut search = AnyPrism {
             grid: self,
@@ -95,6 +94,11 @@ impl Grid<'_> {
         search.descend(0, &all, &self.open, PlacedPrism { start: 0, extents: [1; 6] }, 1);
         search.best.map(|(_, prism)| prism)
     }
+}
+
+/// The most routers that a prism can have in a dimension.
+fn largest_side(torus: &Torus, dimension: usize) -> u32 {
+    if torus.is_cabled(dimension) { torus.sizes()[dimension] } else { 1 }
 }
 
 /// Compares prisms for a job: routers left over, and routers around it, of which a later prism can use fewer.
@@ -147,7 +151,7 @@ impl AnyPrism<'_> {
             return self.judge(starts, prism, size);
         }
         let mut scratch = starts.clone();
-        for side in torus.sides(dimension) {
+        for side in 1..=largest_side(torus, dimension) {
             if u64::from(size) * u64::from(side) * u64::from(self.largest[dimension + 1])
                 < u64::from(self.routers)
             {
@@ -159,9 +163,10 @@ impl AnyPrism<'_> {
             let mut starts = starts.clone();
             runs(torus, &mut starts, dimension, side, &mut scratch);
             if side > 1 {
-                // A whole ring has a link more than a run.
-                let is_ring = side == torus.sizes()[dimension] && torus.rings()[dimension];
-                let links = if is_ring { side } else { side - 1 };
+                // From half of a ring on, messages go around it.
+                let size = torus.sizes()[dimension];
+                let goes_around = torus.rings()[dimension] && 2 * (side - 1) >= size;
+                let links = if goes_around { size } else { side - 1 };
                 let mut inner = open[dimension].clone();
                 runs(torus, &mut inner, dimension, links, &mut scratch);
                 starts.iter_mut().zip(&inner).for_each(|(start, open)| *start &= open);
