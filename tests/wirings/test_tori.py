@@ -90,7 +90,9 @@ def test_the_engine_counts_the_links_that_the_checker_finds(name: str) -> None:
     number = {node: fabric.nodes_named(node)[0] for node in torus.router_of}
     for policy in ("first-fit", "random"):
         for jobs in itertools.islice(states(fabric, policy, 60, seed=2), 60):
-            use = LinkUse(fabric, [(job, [number[node] for node in nodes], []) for job, nodes in jobs.items()])
+            use = LinkUse(
+                fabric, [(job, [number[node] for node in nodes], []) for job, nodes in jobs.items()]
+            )
             links = {job: torus.links_of(nodes) for job, nodes in jobs.items()}
             met = {a for a, b in itertools.permutations(jobs, 2) if links[a] & links[b]}
             assert {job for job in jobs if use.meetings(job)} == met
@@ -135,4 +137,7 @@ def test_a_prism_is_found_wherever_there_is_one(name: str) -> None:
 if __name__ == "__main__":
     number = int(sys.argv[1])
     for wiring in WIRINGS:
-        print(f"{wiring}: {number:,} states, {len(faults(wiring, 'isolated', number, 1))} with a shared link", flush=True)
+        print(
+            f"{wiring}: {number:,} states, {len(faults(wiring, 'isolated', number, 1))} with a shared link",
+            flush=True,
+        )

@@ -146,7 +146,9 @@ class Torus:
     def hops(self, a: str, b: str) -> int:
         """Links between the routers of two nodes, by the size of the machine."""
         found = 0
-        for start, end, size, wrap in zip(self.router_of[a], self.router_of[b], self.sizes, self.wrap, strict=True):
+        for start, end, size, wrap in zip(
+            self.router_of[a], self.router_of[b], self.sizes, self.wrap, strict=True
+        ):
             far = abs(start - end)
             found += min(far, size - far) if wrap else far
         return found
