@@ -46,12 +46,13 @@ def theirs(options: Options, policy: str, trace: Path, scratch: Path) -> Times:
 
 def ours(trace: Path, policy: str, queue: str) -> Times:
     """The jobs under a policy here."""
-    from topolane import simulate
-    from topolane.sources import machine, workload
+    from topolane import Shape, machine, simulate, workload
 
-    jobs = workload(str(trace), gpus_per_node=1)
+    jobs = workload(trace, shape=Shape(gpus_per_node=1))
     run = simulate(jobs, machine("tpu-v4"), policy=policy, queue=queue)
-    frame = run.jobs.select("nodes", "submit", "start", "end")
+    frame = run.jobs.select(
+        "requested_number_of_resources", "submission_time", "starting_time", "finish_time"
+    )
     return [tuple(row) for row in frame.iter_rows()]
 
 
