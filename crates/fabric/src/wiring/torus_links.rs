@@ -1,6 +1,5 @@
 //! The links of a torus that a set of nodes may use.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::group_shape::bits;
@@ -20,17 +19,24 @@ impl Bits {
         }
     }
 
-    fn into_links(mut self) -> LinkSet {
-        self.0.sort_unstable_by_key(|&(word, _)| word);
-        self.0.dedup_by(|next, kept| {
-            let same = next.0 == kept.0;
-            if same {
-                kept.1 |= next.1;
-            }
-            same
-        });
-        LinkSet::of(self.0)
+    fn into_links(self) -> LinkSet {
+        LinkSet::of(united(self.0))
     }
+}
+
+/// Bits of some numbers, with all bits of a number together; the numbers ascend.
+fn united(mut bits: Vec<(u32, u64)>) -> Vec<(u32, u64)> {
+    if !bits.is_sorted_by_key(|&(number, _)| number) {
+        bits.sort_unstable_by_key(|&(number, _)| number);
+    }
+    bits.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        if same {
+            kept.1 |= next.1;
+        }
+        same
+    });
+    bits
 }
 
 impl Torus {
@@ -97,18 +103,17 @@ impl Torus {
     /// this dimension where b is in the dimensions before and where a is in those after.
     fn add_ways(&self, dimension: usize, routers: &[u32], links: &mut Bits) {
         let (size, stride) = (self.sizes[dimension], self.strides[dimension]);
-        let mut leave: BTreeMap<u32, u64> = BTreeMap::new();
-        let mut reach: BTreeMap<u32, u64> = BTreeMap::new();
-        for &router in routers {
-            let place = 1 << (router / stride % size);
-            *leave.entry(router % stride).or_default() |= place;
-            *reach.entry(router / (stride * size)).or_default() |= place;
-        }
+        let places = |line: &dyn Fn(u32) -> u32| {
+            let place = |&router: &u32| (line(router), 1 << (router / stride % size));
+            united(routers.iter().map(place).collect())
+        };
+        let leave = places(&|router| router % stride);
+        let reach = places(&|router| router / (stride * size));
         let [up, down] = self.planes_of(dimension);
         // Most lines of a prism are alike.
         let mut known: Option<(u64, u64, [u64; 2])> = None;
-        for (&before, &to) in &reach {
-            for (&after, &from) in &leave {
+        for &(before, to) in &reach {
+            for &(after, from) in &leave {
                 let used = match known {
                     Some((a, b, used)) if (a, b) == (from, to) => used,
                     _ => self.used_on_line(dimension, from, to),

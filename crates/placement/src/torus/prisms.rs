@@ -10,10 +10,10 @@ use super::grid::{Grid, Routers, each, first};
 const CLEAN_SHAPES: usize = 24;
 /// The most shapes that are compared to find these.
 const MOST_COMPARED: usize = 128;
-/// The most sets of routers that one search computes.
-const MOST_SETS: u32 = 6_000;
-/// The most routers whose slots one search counts. It reaches all prisms of a machine of some hundred routers.
-const MOST_COUNTED: u32 = 400_000;
+/// The most words of sets of routers that one search computes. On a machine of some hundred routers it computes all.
+const MOST_WORDS: u32 = 100_000;
+/// The most rows of routers whose slots one search counts. On such a machine it counts all.
+const MOST_ROWS: u32 = 40_000;
 
 /// A prism at its place: its first router and its sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,45 @@ impl PlacedPrism {
     }
 }
 
+impl PlacedPrism {
+    /// The first router of each row of the machine, along the last dimension, in which the prism has routers.
+    fn rows(&self, torus: &Torus) -> Vec<u32> {
+        let last = torus.sizes().len() - 1;
+        let mut row = PlacedPrism { start: self.start - torus.place(self.start, last), ..*self };
+        row.extents[last] = 1;
+        row.routers(torus)
+    }
+}
+
 impl Grid<'_> {
+    /// The free slots of a prism with routers in these rows.
+    fn slots_in(&self, prism: &PlacedPrism, rows: &[u32]) -> u32 {
+        let (search, torus) = (self.search, self.search.torus);
+        if self.most > 1 {
+            return prism.routers(torus).into_iter().map(|router| search.slots(router)).sum();
+        }
+        let last = torus.sizes().len() - 1;
+        let (size, side) = (torus.sizes()[last], u32::from(prism.extents[last]));
+        let place = torus.place(prism.start, last);
+        let run = u64::MAX >> (u64::BITS - side);
+        let passed = (place + side).saturating_sub(size);
+        let mask = if passed > 0 {
+            (run << place & u64::MAX >> (u64::BITS - size)) | u64::MAX >> (u64::BITS - passed)
+        } else {
+            run << place
+        };
+        let free = |&row: &u32| {
+            let (word, shift) = ((row / u64::BITS) as usize, row % u64::BITS);
+            let low = self.full[word] >> shift;
+            let high = match self.full.get(word + 1) {
+                Some(next) if shift > 0 => next << (u64::BITS - shift),
+                _ => 0,
+            };
+            ((low | high) & mask).count_ones()
+        };
+        rows.iter().map(free).sum()
+    }
+
     /// A prism of free routers whose links no job uses, around it neither: of the smallest shapes the first that there
     /// is, and the more compact of shapes of nearly the same size.
     pub fn clean_prism(&self, routers: u32) -> Option<PlacedPrism> {
@@ -50,7 +88,7 @@ impl Grid<'_> {
         let near = all.partition_point(|prism| prism.routers <= routers + routers / 8 + 1);
         let near = near.clamp(CLEAN_SHAPES, MOST_COMPARED).min(all.len());
         let mut shapes: Vec<&Prism> = all[..near].iter().collect();
-        shapes.sort_by_cached_key(|prism| waste(torus, prism));
+        shapes.sort_by_key(|prism| prism.price);
         let mut clean = self.full.clone();
         for (dimension, open) in self.open.iter().enumerate() {
             if torus.is_cabled(dimension) && torus.sizes()[dimension] > 1 {
@@ -87,8 +125,8 @@ impl Grid<'_> {
             grid: self,
             routers,
             largest,
-            sets: MOST_SETS,
-            counted: MOST_COUNTED,
+            words: MOST_WORDS,
+            rows: MOST_ROWS,
             best: None,
         };
         search.descend(0, &all, &self.open, PlacedPrism { start: 0, extents: [1; 6] }, 1);
@@ -99,16 +137,6 @@ impl Grid<'_> {
 /// The most routers that a prism can have in a dimension.
 fn largest_side(torus: &Torus, dimension: usize) -> u32 {
     if torus.is_cabled(dimension) { torus.sizes()[dimension] } else { 1 }
-}
-
-/// Compares prisms for a job: routers left over, and routers around it, of which a later prism can use fewer.
-fn waste(torus: &Torus, prism: &Prism) -> (u32, u32) {
-    let faces = |(dimension, &size): (usize, &u32)| {
-        let side = u32::from(prism.extents[dimension]);
-        if side == size || !torus.is_cabled(dimension) { 0 } else { 2 * prism.routers / side }
-    };
-    let around: u32 = torus.sizes().iter().enumerate().map(faces).sum();
-    (16 * prism.routers + around, prism.sides)
 }
 
 /// Keeps the routers from which a run of `side` routers in a dimension is in the set.
@@ -129,8 +157,8 @@ struct AnyPrism<'a> {
     routers: u32,
     /// By dimension: the most routers of a prism in this and all later dimensions.
     largest: Vec<u32>,
-    sets: u32,
-    counted: u32,
+    words: u32,
+    rows: u32,
     /// Slots left over, routers and shape of the best prism.
     best: Option<((u32, u32), PlacedPrism)>,
 }
@@ -157,7 +185,7 @@ impl AnyPrism<'_> {
             {
                 continue;
             }
-            if self.sets == 0 || self.is_tight() {
+            if self.words == 0 || self.is_tight() {
                 return;
             }
             let mut starts = starts.clone();
@@ -179,7 +207,8 @@ impl AnyPrism<'_> {
                 open
             });
             let after: Vec<Routers> = after.collect();
-            self.sets = self.sets.saturating_sub((open.len() - dimension) as u32 + 1);
+            let sets = open.len() - dimension + 1;
+            self.words = self.words.saturating_sub((sets * starts.len()) as u32);
             if starts.iter().all(|&word| word == 0) {
                 return;
             }
@@ -207,13 +236,13 @@ impl AnyPrism<'_> {
             if whole.iter().any(|&dimension| search.torus.place(start, dimension) > 0) {
                 continue;
             }
-            if self.counted < size {
+            let prism = PlacedPrism { start, ..prism };
+            let rows = prism.rows(search.torus);
+            if self.rows < rows.len() as u32 {
                 return;
             }
-            self.counted -= size;
-            let prism = PlacedPrism { start, ..prism };
-            let slots: u32 =
-                prism.routers(search.torus).into_iter().map(|router| search.slots(router)).sum();
+            self.rows -= rows.len() as u32;
+            let slots = self.grid.slots_in(&prism, &rows);
             if slots < search.wanted {
                 continue;
             }
