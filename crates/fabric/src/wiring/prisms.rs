@@ -121,13 +121,16 @@ fn down(set: &[u64], by: u32, into: &mut [u64]) {
     let from = set.get(words..).unwrap_or(&[]);
     let (own, rest) = into.split_at_mut(from.len());
     rest.fill(0);
-    let next = from.iter().skip(1).chain(std::iter::once(&0));
+    own.copy_from_slice(from);
     if bits == 0 {
-        own.copy_from_slice(from);
         return;
     }
-    for ((word, low), high) in own.iter_mut().zip(from).zip(next) {
-        *word = low >> bits | high << (u64::BITS - bits);
+    let next = from.get(1..).unwrap_or(&[]);
+    for (word, next) in own.iter_mut().zip(next) {
+        *word = *word >> bits | next << (u64::BITS - bits);
+    }
+    if let Some(last) = own.last_mut() {
+        *last >>= bits;
     }
 }
 
@@ -136,9 +139,13 @@ fn add_up(set: &[u64], by: u32, but: &[u64], into: &mut [u64]) {
     let (words, bits) = ((by / u64::BITS) as usize, by % u64::BITS);
     let Some(own) = into.get_mut(words..) else { return };
     let but = &but[words..];
-    let before = std::iter::once(&0).chain(set);
-    for (((word, high), low), but) in own.iter_mut().zip(set).zip(before).zip(but) {
-        let low = if bits == 0 { 0 } else { low >> (u64::BITS - bits) };
-        *word |= (high << bits | low) & !but;
+    for ((word, from), but) in own.iter_mut().zip(set).zip(but) {
+        *word |= from << bits & !but;
+    }
+    if bits == 0 || own.is_empty() {
+        return;
+    }
+    for ((word, before), but) in own[1..].iter_mut().zip(set).zip(&but[1..]) {
+        *word |= before >> (u64::BITS - bits) & !but;
     }
 }
