@@ -11,7 +11,6 @@ from __future__ import annotations
 import csv
 import statistics
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,7 +100,6 @@ def measure(options: Options) -> Result:
         cells = (row["utilisation"], row["hours"], row["median hours"], row["all ended"])
         numbers = "{:>11.3f}  {:>10.1f}  {:>12.1f}  {:>16.1f}".format(*cells)
         lines.append(f"{name:{width}}  {len(runs[name]):>4}  {numbers}")
-    print("\n".join(lines), file=sys.stderr)
     limit = found.get("RFold's simulator, rfold", {}).get("utilisation")
     row = Row(
         "rfold",

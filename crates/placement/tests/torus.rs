@@ -196,7 +196,7 @@ fn jobs_fill_a_torus() {
     let hole = machine("torus(size=6x6)");
     let mut occupancy = Occupancy::new(Arc::clone(&hole));
     let first = rule.place(&Request::whole_nodes(1, 5, 1.0), &occupancy).unwrap();
-    assert!(first.uses().words().len() > 0);
+    assert!(!first.uses().is_empty());
     occupancy.claim(&first).unwrap();
     let lone = rule.place(&Request::whole_nodes(2, 1, 1.0), &occupancy).unwrap();
     let next_to = |node: u32| first.nodes().iter().any(|&other| hole.hops(node, other) == Some(1));

@@ -166,14 +166,11 @@ impl Torus {
             .find_map(|along| Some((along, self.chain(along, routers, &cubes)?)));
         for (number, routers) in cubes.iter().enumerate() {
             let cube = self.place(routers[0], 0);
-            match &chain {
-                Some((along, sides)) => {
-                    self.add_box(cube, &sides[number], Some(*along), &mut links)
-                }
-                None => {
-                    let sides: Vec<_> = self.sizes[1..].iter().map(|&size| 0..size).collect();
-                    self.add_box(cube, &sides, None, &mut links);
-                }
+            if let Some((along, sides)) = &chain {
+                self.add_box(cube, &sides[number], Some(*along), &mut links);
+            } else {
+                let sides: Vec<_> = self.sizes[1..].iter().map(|&size| 0..size).collect();
+                self.add_box(cube, &sides, None, &mut links);
             }
         }
         links.into_links()
@@ -245,7 +242,9 @@ impl Torus {
             for &router in &routers {
                 let place = self.place(router, dimension);
                 if place + 1 < side.end {
-                    cables.into_iter().for_each(|plane| links.set(plane, router));
+                    for plane in cables {
+                        links.set(plane, router);
+                    }
                 }
                 if has_ports && place == 0 {
                     links.set(ports[0], router);
