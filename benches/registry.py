@@ -8,6 +8,7 @@ options.
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ PATHS = {
     "kubernetes": ("benches/kubernetes", "tests/live/kubernetes", "tests/kubernetes", "tests"),
     "mpi": ("benches/mpi",),
     "nova": ("benches/nova", "tests/nova"),
+    "rfold": ("benches/rfold",),
     "sites": ("benches/sites", "benches/mpi"),
     "slurm": ("benches/slurm", "tests/live/slurm", "tests/slurm", "tests"),
     "validation": ("benches/validation",),
@@ -275,6 +277,14 @@ CASES = (
         _seed("the states"),
     ), quick={"states": 100, "more": 10, "rounds": 1}, needs={"import scipy": "it comes with the tests"},
         builds=(OPTIMISED, INSTALLED)),
+    Case("rfold", "isolated on a pod of cubes compared with RFold, on a trace of its generator", "comparison:measure", (
+        Option("peer", None, "a checkout of github.com/shuoshuc/RFold", Path, required=True),
+        Option("peer-python", Path(sys.executable), "a Python with what RFold needs"),
+        Option("rfold-trace", None, "a trace in RFold's format, in place of one that is drawn", Path),
+        Option("jobs", 250, "of the trace"),
+        Option("theirs", "rfold,reconfig", "RFold's policies, with commas"),
+        _seed("the trace"),
+    ), quick={"jobs": 40}, named=True),
     _mpi("overhead", "what watching MPI calls costs",
         Option("mpi", list(MPIS), "which MPI", choices=MPIS, many=True),
         Option("programs", None, "directory of more programs, as cg.W.2: 2 is the number of ranks", Path),

@@ -43,6 +43,10 @@ class Programs:
         """The program that computes rates of flows with SimGrid."""
         return self._made("simgrid_rates", self._simgrid, "simgrid_rates.cpp", ["g++", "-std=c++17", "-O2"])
 
+    def simgrid_torus(self) -> Path:
+        """The program that counts the links of SimGrid's torus."""
+        return self._made("simgrid_torus", self._simgrid, "simgrid_torus.cpp", ["g++", "-std=c++17", "-O2"])
+
     def smpi_platform(self) -> Path:
         """The platform, as a library that smpirun loads."""
         flags = ["g++", "-std=c++17", "-O2", "-shared", "-fPIC"]

@@ -240,7 +240,7 @@ class Machine:
 
     @property
     def wiring(self) -> str:
-        """The kind of wiring: "tree" or "dragonfly"."""
+        """The kind of wiring: "tree", "dragonfly" or "torus"."""
 
     def hops(self, a: int, b: int) -> int | None:
         """Hops between two nodes, or None where no link joins them."""

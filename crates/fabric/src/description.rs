@@ -33,6 +33,34 @@ pub enum WiringDescription {
     /// A dragonfly. The machine has one site of three levels: switches with nodes, groups, all. The cabling above the
     /// nodes means nothing.
     Dragonfly(DragonflyDescription),
+    /// A torus or mesh. The machine has one site. The cabling above the nodes means nothing.
+    Torus(TorusDescription),
+}
+
+/// Routers at the points of a grid, joined along each dimension.
+///
+/// Routers are numbered with the last dimension fastest; with cubes, cube by cube, and inside a cube likewise.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TorusDescription {
+    /// The number of routers in each dimension.
+    pub dimensions: Vec<u32>,
+    /// For each dimension, whether cables join its ends to rings. Means nothing for fewer than 3 routers.
+    pub wrap: Vec<bool>,
+    /// The routers of a cube in each dimension, if optical switches join whole faces of cubes in any order; otherwise
+    /// empty.
+    pub cube: Vec<u32>,
+    /// The names of the routers in the order of their numbers. A leaf is the router of its name; other routers have no
+    /// nodes. If empty, the leaves of the machine, in order.
+    pub routers: Vec<String>,
+    /// Bandwidth of a cable of each dimension in each direction, in bytes per second.
+    pub bandwidth: Vec<f64>,
+}
+
+impl WiringDescription {
+    /// Whether the cabling of each site says all cables.
+    pub fn is_tree(&self) -> bool {
+        matches!(self, WiringDescription::Tree)
+    }
 }
 
 /// Groups of switches, and every cable between switches.

@@ -296,7 +296,7 @@ impl Fabric {
     }
 
     /// Hops between two nodes: links between switches on the route, without the links of the nodes (0 on one leaf, 2 in
-    /// one pod, 4 across pods; a WAN link counts 1; at least 1 between switches of a dragonfly). 0 within one domain, which has its own network. `None` if no link
+    /// one pod, 4 across pods; a WAN link counts 1; at least 1 between other switches). 0 within one domain, which has its own network. `None` if no link
     /// connects their sites. Takes O(depth).
     #[inline]
     pub fn hops(&self, a: NodeIndex, b: NodeIndex) -> Option<u32> {

@@ -1,4 +1,4 @@
-//! Machines: fat trees of any depth, dragonflies, sites, and the inside of nodes.
+//! Machines: fat trees of any depth, dragonflies, tori, sites, and the inside of nodes.
 //!
 //! A reader turns text into a [`Description`]. [`Fabric::build`] checks it and builds arrays that all other parts share
 //! read-only.
@@ -22,7 +22,8 @@ pub mod write;
 
 pub use description::{
     Cabling, Children, Description, DomainDescription, DragonflyDescription, Group, MissingCable,
-    NodeDescription, SiteDescription, SwitchCable, WanDescription, WiringDescription,
+    NodeDescription, SiteDescription, SwitchCable, TorusDescription, WanDescription,
+    WiringDescription,
 };
 pub use error::{InputError, is_printable, printable, shown};
 pub use fabric::{
@@ -39,4 +40,4 @@ pub use routing::{
     Routing, RoutingInfo, Rule, Service, SwitchPlace, Tables, Unreachable, routing,
 };
 pub use scramble::scramble;
-pub use wiring::{Dragonfly, GroupPart, LinkSet, SwitchSet, Wiring};
+pub use wiring::{Dragonfly, GroupPart, LinkSet, Prism, SwitchSet, Torus, Wiring};

@@ -2,13 +2,14 @@
 
 mod dragonfly;
 mod nvl72;
+mod torus;
 
 use crate::description::{Cabling, Children, Description, Group, NodeDescription, SiteDescription};
 use crate::error::{InputError, shown};
 use crate::node_kind::NodeKind;
 
 /// The names that [`preset`] accepts, each with a description.
-pub const PRESETS: [(&str, &str); 10] = [
+pub const PRESETS: [(&str, &str); 13] = [
     ("cab", "1,296 nodes: 4 pods of 18 leaves of 18, 36-port switches, every port used (SC'18)"),
     ("pinot", "2,592 nodes: cab with 8 pods, full bisection; the wiring of its core is assumed"),
     ("sc18-network", "10,648 nodes: 22 of 44 pods of radix-44 switches; core wiring assumed"),
@@ -31,6 +32,18 @@ pub const PRESETS: [(&str, &str); 10] = [
         "slingshot(nodes=N, groups=G, switches=S, cables=C)",
         "a dragonfly of G groups of S switches joined all to all, C cables between each two groups",
     ),
+    (
+        "torus(size=AxBxC, nodes=N, cube=PxQxR)",
+        "a torus of 2 to 6 dimensions (8m: 8 without wrap), N nodes on each router; cube=: a pod of such cubes",
+    ),
+    (
+        "titan",
+        "18,688 nodes: torus of 25 x 16 x 24 Gemini routers; which have no nodes, and bandwidths, assumed",
+    ),
+    (
+        "tpu-v4",
+        "4,096 chips: 64 cubes of 4 x 4 x 4 joined by optical switches; a node is a chip, 50 GB/s each link",
+    ),
 ];
 
 pub(crate) use dragonfly::{ELECTRICAL, OPTICAL, dragonfly_of};
@@ -44,7 +57,7 @@ pub(crate) const NVLINK: f64 = 3.6e12;
 /// Returns the machine of this name; `None` if there is none.
 ///
 /// # Errors
-/// Parameters of `fat-tree(...)`, `nvl72(...)` or `slingshot(...)` that are malformed or out of range.
+/// Parameters of `fat-tree(...)`, `nvl72(...)`, `slingshot(...)` or `torus(...)` that are malformed or out of range.
 pub fn preset(name: &str) -> Option<Result<Description, InputError>> {
     let machine = match name {
         "cab" => pgft("cab", &[18, 18, 4], &[1, 18, 2], &[1, 1, 9]),
@@ -54,12 +67,15 @@ pub fn preset(name: &str) -> Option<Result<Description, InputError>> {
         "theta" => dragonfly::aries("theta", 12, 4, 366),
         "edison" => dragonfly::aries("edison", 15, 2, 384),
         "frontier" => dragonfly::slingshot("frontier", 9472, 74, 32, 4),
+        "titan" => torus::titan(),
+        "tpu-v4" => torus::tpu_v4(),
         _ => {
             let (family, arguments) = name.strip_suffix(')')?.split_once('(')?;
             return match family {
                 "fat-tree" => Some(fat_tree_from(name, arguments)),
                 "nvl72" => Some(nvl72::from_arguments(name, arguments)),
                 "slingshot" => Some(dragonfly::from_arguments(name, arguments)),
+                "torus" => Some(torus::from_arguments(name, arguments)),
                 _ => None,
             };
         }

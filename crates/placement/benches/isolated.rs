@@ -1,5 +1,6 @@
 //! How long one decision of `isolated` takes on a machine of 10,648 nodes that is 95 % full; of another policy or machine:
-//! `cargo bench -p topolane-placement --bench isolated -- kueue-tas nvl72-5000`, and a segment's nodes as a third argument.
+//! `cargo bench -p topolane-placement --bench isolated -- kueue-tas nvl72-5000`; as a third argument a segment's nodes, or 0;
+//! as a fourth the share of idle nodes.
 //!
 //! Jobs come and go at random, placed by the policy itself, until the machine is 95 % full; then
 //! fresh requests are placed, each timed alone, and not kept. Prints one line of JSON:
@@ -28,9 +29,10 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let word = |index: usize, or: &'static str| words.get(index).map_or(or, String::as_str);
     let fabric = Fabric::build(&preset(word(1, MACHINE)).unwrap().unwrap()).unwrap();
-    let segment = words.get(2).map(|nodes| nodes.parse().unwrap());
+    let segment = words.get(2).map(|nodes| nodes.parse().unwrap()).filter(|&nodes| nodes > 0);
+    let idle = words.get(3).map_or(IDLE_SHARE, |share| share.parse().unwrap());
     let rule = policy(word(0, "isolated"), SEED).unwrap();
-    let mut machine = Machine::new(Arc::new(fabric), rule, segment);
+    let mut machine = Machine::new(Arc::new(fabric), rule, segment, idle);
     let mut placed = Vec::new();
     let mut refused = Vec::new();
     for _ in 0..STATES {
@@ -59,8 +61,8 @@ struct Machine {
 }
 
 impl Machine {
-    fn new(fabric: Arc<Fabric>, rule: Box<dyn Policy>, segment: Option<u32>) -> Self {
-        let full = (f64::from(fabric.nodes()) * IDLE_SHARE) as u32;
+    fn new(fabric: Arc<Fabric>, rule: Box<dyn Policy>, segment: Option<u32>, idle: f64) -> Self {
+        let full = (f64::from(fabric.nodes()) * idle) as u32;
         let random = ChaCha8Rng::seed_from_u64(SEED);
         let occupancy = Occupancy::new(fabric);
         Machine { occupancy, running: Vec::new(), rule, segment, random, full }

@@ -238,6 +238,11 @@ impl<'a> FreeSlots<'a> {
         Cow::Owned(counts)
     }
 
+    /// The 64 nodes from `first` on as bits, if no node has more than one slot: 1 if the node has one.
+    pub(crate) fn bits_from(&self, first: NodeIndex) -> Option<u64> {
+        self.stack.is_none().then(|| self.set().bits_from(first))
+    }
+
     /// Whether the node has a slot.
     pub fn contains(&self, node: NodeIndex) -> bool {
         self.set().contains(node)

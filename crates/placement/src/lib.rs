@@ -37,6 +37,7 @@ mod request;
 mod room;
 mod service;
 mod sharing;
+mod torus;
 mod what_if;
 mod wirings;
 mod within;

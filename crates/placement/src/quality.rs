@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use topolane_fabric::{Dragonfly, Fabric, NodeIndex};
+use topolane_fabric::{Dragonfly, Fabric, NodeIndex, Torus, Wiring};
 
 /// Hop measures of a set of nodes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -26,9 +26,10 @@ impl Quality {
             &sorted
         };
         let n = nodes.len() as f64;
-        let pair_hops = match fabric.wiring().dragonfly() {
-            Some(dragonfly) => dragonfly_hops(fabric, dragonfly, nodes),
-            None => tree_hops(fabric, nodes) - saved_in_domains(fabric, nodes),
+        let pair_hops = match fabric.wiring() {
+            Wiring::Tree => tree_hops(fabric, nodes) - saved_in_domains(fabric, nodes),
+            Wiring::Dragonfly(dragonfly) => dragonfly_hops(fabric, dragonfly, nodes),
+            Wiring::Torus(torus) => torus_hops(fabric, torus, nodes),
         };
         let pairs = n * (n - 1.0) / 2.0;
         Quality { pair_hops, aph: if pairs > 0.0 { pair_hops / pairs } else { 0.0 } }
@@ -47,16 +48,7 @@ fn dragonfly_hops(fabric: &Fabric, dragonfly: &Dragonfly, nodes: &[NodeIndex]) -
             hops += f64::from(dragonfly.hops(a, b)) * on_a * on_b;
         }
     }
-    // Nodes of one domain use its own network.
-    let mut by_domain: BTreeMap<u32, Vec<NodeIndex>> = BTreeMap::new();
-    if fabric.domains_span_leaves() {
-        for &node in nodes {
-            if let Some(domain) = fabric.domain(node) {
-                by_domain.entry(domain).or_default().push(node);
-            }
-        }
-    }
-    let inside = by_domain.into_values().map(|nodes| {
+    let inside = in_domains(fabric, nodes).into_values().map(|nodes| {
         let switch = |node| dragonfly.switch_of_leaf(fabric.group(1, node));
         let mut hops = 0.0;
         for (index, &a) in nodes.iter().enumerate() {
@@ -67,6 +59,30 @@ fn dragonfly_hops(fabric: &Fabric, dragonfly: &Dragonfly, nodes: &[NodeIndex]) -
         hops
     });
     hops - inside.sum::<f64>()
+}
+
+/// The sum of hops over unordered pairs on a torus.
+fn torus_hops(fabric: &Fabric, torus: &Torus, nodes: &[NodeIndex]) -> f64 {
+    let hops = |nodes: &[NodeIndex]| {
+        let of_leaf = nodes.chunk_by(|&a, &b| fabric.group(1, a) == fabric.group(1, b));
+        let on_router =
+            |run: &[NodeIndex]| (torus.router_of_leaf(fabric.group(1, run[0])), run.len() as f64);
+        torus.pair_hops(&of_leaf.map(on_router).collect::<Vec<_>>())
+    };
+    hops(nodes) - in_domains(fabric, nodes).into_values().map(|nodes| hops(&nodes)).sum::<f64>()
+}
+
+/// The nodes of each domain, which use its own network; none if every domain is on one leaf.
+fn in_domains(fabric: &Fabric, nodes: &[NodeIndex]) -> BTreeMap<u32, Vec<NodeIndex>> {
+    let mut by_domain: BTreeMap<u32, Vec<NodeIndex>> = BTreeMap::new();
+    if fabric.domains_span_leaves() {
+        for &node in nodes {
+            if let Some(domain) = fabric.domain(node) {
+                by_domain.entry(domain).or_default().push(node);
+            }
+        }
+    }
+    by_domain
 }
 
 /// The sum of tree hops over unordered pairs.
@@ -88,16 +104,7 @@ fn tree_hops(fabric: &Fabric, nodes: &[NodeIndex]) -> f64 {
 
 /// The part of [`tree_hops`] between nodes of one domain, which do not use the tree. 0 if every domain is on one leaf.
 fn saved_in_domains(fabric: &Fabric, nodes: &[NodeIndex]) -> f64 {
-    if !fabric.domains_span_leaves() {
-        return 0.0;
-    }
-    let mut by_domain: BTreeMap<u32, Vec<NodeIndex>> = BTreeMap::new();
-    for &node in nodes {
-        if let Some(domain) = fabric.domain(node) {
-            by_domain.entry(domain).or_default().push(node);
-        }
-    }
-    by_domain.values().map(|nodes| tree_hops(fabric, nodes)).sum()
+    in_domains(fabric, nodes).values().map(|nodes| tree_hops(fabric, nodes)).sum()
 }
 
 fn wan_hops(fabric: &Fabric, sorted: &[NodeIndex]) -> f64 {
@@ -124,7 +131,7 @@ fn wan_hops(fabric: &Fabric, sorted: &[NodeIndex]) -> f64 {
 /// majorise all others at every level); on an uneven tree it gives an upper bound. It is also an upper bound for jobs
 /// larger than every domain, if domains span leaves; smaller jobs have 0 in a domain.
 ///
-/// On a dragonfly it is a lower bound: nodes fill the largest routers, and all other pairs are one hop apart.
+/// On a dragonfly or torus it is a lower bound: nodes fill the largest routers, and all other pairs are one hop apart.
 pub fn least_aph(fabric: &Fabric) -> Vec<f64> {
     let depth = fabric.depth();
     let is_tree = fabric.wiring().is_tree();

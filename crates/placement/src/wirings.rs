@@ -9,15 +9,16 @@ use topolane_fabric::Wiring;
 pub struct Wirings {
     tree: bool,
     dragonfly: bool,
+    torus: bool,
 }
 
 impl Wirings {
     /// All kinds: for a policy that only reads the hierarchy of groups.
-    pub const ANY: Wirings = Wirings { tree: true, dragonfly: true };
+    pub const ANY: Wirings = Wirings { tree: true, dragonfly: true, torus: true };
     /// Trees only: for a policy that counts hops or uplinks as in a tree, or isolates by the groups that jobs cross.
-    pub const TREE: Wirings = Wirings { tree: true, dragonfly: false };
+    pub const TREE: Wirings = Wirings { tree: true, dragonfly: false, torus: false };
     /// Dragonflies only.
-    pub const DRAGONFLY: Wirings = Wirings { tree: false, dragonfly: true };
+    pub const DRAGONFLY: Wirings = Wirings { tree: false, dragonfly: true, torus: false };
 
     /// Whether a wiring is of one of these kinds.
     #[inline]
@@ -25,16 +26,16 @@ impl Wirings {
         match wiring {
             Wiring::Tree => self.tree,
             Wiring::Dragonfly(_) => self.dragonfly,
+            Wiring::Torus(_) => self.torus,
         }
     }
 }
 
 impl fmt::Display for Wirings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match (self.tree, self.dragonfly) {
-            (true, false) => "a tree",
-            (false, true) => "a dragonfly",
-            _ => "a tree or a dragonfly",
-        })
+        let kinds =
+            [(self.tree, "a tree"), (self.dragonfly, "a dragonfly"), (self.torus, "a torus")];
+        let own: Vec<&str> = kinds.into_iter().filter(|kind| kind.0).map(|kind| kind.1).collect();
+        f.write_str(&own.join(" or "))
     }
 }

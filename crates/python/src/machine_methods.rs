@@ -324,7 +324,7 @@ impl Machine {
         Ok(topolane_fabric::compress(nodes.iter().map(|&node| self.fabric.node_name(node))))
     }
 
-    /// The kind of wiring: tree or dragonfly.
+    /// The kind of wiring: tree, dragonfly or torus.
     #[getter]
     fn wiring(&self) -> &'static str {
         self.fabric.wiring().name()

@@ -12,7 +12,7 @@ use super::{CableId, Fabric, GroupIndex, LevelGroups, NodeIndex, SiteCabling, Wa
 use crate::description::{Cabling, Children, Description, Group, MissingCable, NodeDescription};
 use crate::error::InputError;
 use crate::resources::Resources;
-use crate::wiring::{Dragonfly, Wiring};
+use crate::wiring::Wiring;
 
 impl Fabric {
     /// Checks a description and builds the fabric.
@@ -238,7 +238,7 @@ impl Fabric {
             first.push(next as CableId);
             self.levels[index].first_cable = first;
         }
-        self.cables = next as u32 + self.wiring.dragonfly().map_or(0, Dragonfly::cables);
+        self.cables = next as u32 + self.wiring.cables();
         Ok(())
     }
 

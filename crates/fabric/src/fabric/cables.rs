@@ -104,8 +104,8 @@ impl Fabric {
     /// nodes come first.
     pub fn wired_cable(&self, id: CableId) -> Option<SwitchCable> {
         let below = self.levels[0].first_cable.last()?;
-        let dragonfly = self.wiring.dragonfly().filter(|_| id < self.cables)?;
-        dragonfly.cable(id.checked_sub(*below)?)
+        let cable = id.checked_sub(*below).filter(|_| id < self.cables)?;
+        self.wiring.cable(cable)
     }
 
     /// Ids of the cables that the cabling implies but that do not exist, ascending.

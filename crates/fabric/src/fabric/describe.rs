@@ -49,6 +49,7 @@ impl Fabric {
                 Wiring::Dragonfly(dragonfly) => {
                     WiringDescription::Dragonfly(dragonfly.description())
                 }
+                Wiring::Torus(torus) => WiringDescription::Torus(torus.description().clone()),
             },
         }
     }

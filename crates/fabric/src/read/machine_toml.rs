@@ -10,7 +10,7 @@ use toml::Spanned;
 use super::assemble::{Below, DescribedSwitch, RootedTree, assemble, at_line, nodes_mut};
 use super::networks::{self, NetworkTable};
 use super::toml_lines::TomlLines;
-use super::{Read, dragonfly};
+use super::{Read, dragonfly, torus};
 use crate::description::{
     Cabling, Children, Description, DomainDescription, Group, MissingCable, NodeDescription,
     SiteDescription, WanDescription, WiringDescription,
@@ -44,6 +44,7 @@ struct MachineTable {
     #[serde(default)]
     network: Vec<NetworkTable>,
     dragonfly: Option<Spanned<dragonfly::DragonflyTable>>,
+    torus: Option<Spanned<torus::TorusTable>>,
 }
 
 #[derive(Deserialize)]
@@ -134,7 +135,7 @@ fn nvlink() -> f64 {
 }
 
 /// One number for all levels, or one for each level.
-enum PerLevel {
+pub(super) enum PerLevel {
     All(f64),
     Each(Vec<f64>),
 }
@@ -173,7 +174,8 @@ impl<'de> Deserialize<'de> for PerLevel {
 /// parents and cables are 1; bandwidth (of one cable, in B/s; one number, or one per level) is 4e9; nodes of a regular
 /// site are named after the machine, with a number; `[node]` is the default [`NodeKind`].
 ///
-/// A table `[dragonfly]` has the cables between switches of a site that is no tree (docs/reference/machines.md).
+/// A table `[dragonfly]` or `[torus]` has the cables between switches of a site that is no tree
+/// (docs/reference/machines.md).
 ///
 /// ```
 /// let machine = topolane_fabric::read::machine_toml(r#"
@@ -293,6 +295,13 @@ pub(super) fn whole(text: &str) -> Result<Read, InputError> {
     }
     if let Some(table) = machine.dragonfly {
         description.wiring = WiringDescription::Dragonfly(dragonfly::wiring(lines, table)?);
+    }
+    if let Some(table) = machine.torus {
+        if !description.wiring.is_tree() {
+            let line = lines.at(table.span().start);
+            return Err(InputError::at(line, "a machine is a dragonfly or a torus, not both"));
+        }
+        description.wiring = WiringDescription::Torus(torus::wiring(lines, table)?);
     }
     let networks = networks::entries(lines, machine.network)?;
     let adapters = description.kinds[0].nic_bandwidth;

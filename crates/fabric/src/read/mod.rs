@@ -36,6 +36,7 @@ mod slurm_yaml;
 mod subnet;
 mod toml_lines;
 mod topograph;
+mod torus;
 mod trim;
 mod union;
 mod yaml;

@@ -3,15 +3,21 @@
 mod dragonfly;
 mod group_shape;
 mod link_set;
+mod prisms;
+mod torus;
+mod torus_links;
 
 pub(crate) use dragonfly::check_group;
 pub use dragonfly::{Dragonfly, GroupPart};
 pub use group_shape::SwitchSet;
 pub use link_set::LinkSet;
+pub use prisms::Prism;
+pub use torus::Torus;
+pub(crate) use torus::check_torus;
 
-use crate::description::WiringDescription;
+use crate::description::{SwitchCable, WiringDescription};
 use crate::error::InputError;
-use crate::fabric::{Fabric, NodeIndex};
+use crate::fabric::{CableId, Fabric, NodeIndex};
 
 /// The cables between the switches of a machine. See docs/explanation/wirings.md.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +27,8 @@ pub enum Wiring {
     Tree,
     /// Groups of switches joined all to all.
     Dragonfly(Box<Dragonfly>),
+    /// Routers at the points of a grid, joined along each dimension.
+    Torus(Box<Torus>),
 }
 
 impl Wiring {
@@ -34,14 +42,18 @@ impl Wiring {
             WiringDescription::Dragonfly(dragonfly) => {
                 Dragonfly::build(dragonfly, fabric).map(Box::new).map(Wiring::Dragonfly)
             }
+            WiringDescription::Torus(torus) => {
+                Torus::build(torus, fabric).map(Box::new).map(Wiring::Torus)
+            }
         }
     }
 
-    /// The name of the kind of wiring: `tree` or `dragonfly`.
+    /// The name of the kind of wiring: `tree`, `dragonfly` or `torus`.
     pub fn name(&self) -> &'static str {
         match self {
             Wiring::Tree => "tree",
             Wiring::Dragonfly(_) => "dragonfly",
+            Wiring::Torus(_) => "torus",
         }
     }
 
@@ -54,8 +66,43 @@ impl Wiring {
     /// The dragonfly, if it is one.
     pub fn dragonfly(&self) -> Option<&Dragonfly> {
         match self {
-            Wiring::Tree => None,
             Wiring::Dragonfly(dragonfly) => Some(dragonfly),
+            Wiring::Tree | Wiring::Torus(_) => None,
+        }
+    }
+
+    /// The torus, if it is one.
+    pub fn torus(&self) -> Option<&Torus> {
+        match self {
+            Wiring::Torus(torus) => Some(torus),
+            Wiring::Tree | Wiring::Dragonfly(_) => None,
+        }
+    }
+
+    /// The number of cables between switches of a wiring that is not a tree.
+    pub(crate) fn cables(&self) -> u32 {
+        match self {
+            Wiring::Tree => 0,
+            Wiring::Dragonfly(dragonfly) => dragonfly.cables(),
+            Wiring::Torus(torus) => torus.cables(),
+        }
+    }
+
+    /// The ends of a cable between switches of a wiring that is not a tree, counted from 0.
+    pub(crate) fn cable(&self, cable: CableId) -> Option<SwitchCable> {
+        match self {
+            Wiring::Tree => None,
+            Wiring::Dragonfly(dragonfly) => dragonfly.cable(cable),
+            Wiring::Torus(torus) => torus.cable(cable),
+        }
+    }
+
+    /// The name of a switch of a wiring that is not a tree.
+    pub(crate) fn switch_name(&self, switch: u32) -> &str {
+        match self {
+            Wiring::Tree => "",
+            Wiring::Dragonfly(dragonfly) => dragonfly.switch_name(switch),
+            Wiring::Torus(torus) => torus.router_name(switch),
         }
     }
 }
@@ -68,23 +115,41 @@ impl Fabric {
             Wiring::Tree => LinkSet::default(),
             Wiring::Dragonfly(dragonfly) => dragonfly
                 .links_of(&dragonfly.parts_of(nodes.iter().map(|&node| self.group(1, node)))),
+            Wiring::Torus(torus) => {
+                torus.links_of(nodes.iter().map(|&node| torus.router_of_leaf(self.group(1, node))))
+            }
         }
     }
 
     /// The number of words over which the bits of [`LinkSet`]s are spread; 0 on a tree.
     pub fn link_words(&self) -> u32 {
-        self.wiring().dragonfly().map_or(0, Dragonfly::link_words)
+        match self.wiring() {
+            Wiring::Tree => 0,
+            Wiring::Dragonfly(dragonfly) => dragonfly.link_words(),
+            Wiring::Torus(torus) => torus.link_words(),
+        }
     }
 
     /// The number of directed cables in a set of links.
     pub fn cables_in(&self, links: &LinkSet) -> u32 {
-        self.wiring().dragonfly().map_or(0, |dragonfly| dragonfly.cables_in(links))
+        match self.wiring() {
+            Wiring::Tree => 0,
+            Wiring::Dragonfly(dragonfly) => dragonfly.cables_in(links),
+            Wiring::Torus(torus) => torus.cables_in(links),
+        }
     }
 
     /// Hops between the switches of two nodes on a wiring that is not a tree.
     pub(crate) fn wired_hops(&self, a: NodeIndex, b: NodeIndex) -> Option<u32> {
-        let dragonfly = self.wiring().dragonfly()?;
-        let switch = |node| dragonfly.switch_of_leaf(self.group(1, node));
-        Some(dragonfly.hops(switch(a), switch(b)))
+        let (a, b) = (self.group(1, a), self.group(1, b));
+        match self.wiring() {
+            Wiring::Tree => None,
+            Wiring::Dragonfly(dragonfly) => {
+                Some(dragonfly.hops(dragonfly.switch_of_leaf(a), dragonfly.switch_of_leaf(b)))
+            }
+            Wiring::Torus(torus) => {
+                Some(torus.hops(torus.router_of_leaf(a), torus.router_of_leaf(b)))
+            }
+        }
     }
 }

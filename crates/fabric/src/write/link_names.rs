@@ -36,12 +36,14 @@ pub fn link_names(fabric: &Fabric) -> Vec<LinkName> {
             number: (cables > 1).then_some(cable),
         }));
     });
-    if let Some(dragonfly) = fabric.wiring().dragonfly() {
+    if !fabric.wiring().is_tree() {
         // Above the nodes, the hierarchy has no cables.
         names.truncate(fabric.uplinks(0, fabric.nodes() - 1).end as usize);
-        for SwitchCable { between: (a, b), count, .. } in dragonfly.description().cables {
+        while let Some(SwitchCable { between: (a, b), count, .. }) =
+            fabric.wired_cable(names.len() as CableId)
+        {
             let end = |switch| {
-                let name = dragonfly.switch_name(switch).to_owned();
+                let name = fabric.wiring().switch_name(switch).to_owned();
                 LinkEnd { name: name.clone(), group: name }
             };
             names.extend((0..count).map(|cable| LinkName {
@@ -101,7 +103,7 @@ pub fn cables_named(
         link.is_called(text) || link.lower.name == text || link.upper.name == text
     };
     let found = select(&is_meant);
-    // A cable between switches of a dragonfly cannot be missing or fail so far, so a switch would keep some.
+    // A cable between switches of other wirings cannot be missing or fail so far, so a switch would keep some.
     let all = names.iter().filter(|link| is_meant(link)).count();
     if !fabric.wiring().is_tree() && found.len() < all {
         let (name, kind) = (fabric.name(), fabric.wiring().name());

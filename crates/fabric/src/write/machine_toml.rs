@@ -6,7 +6,7 @@ use std::fmt::Write;
 use super::names::{NameLimits, Names};
 use crate::description::{
     Children, Description, DragonflyDescription, Group, NodeDescription, SiteDescription,
-    WiringDescription,
+    TorusDescription, WiringDescription,
 };
 use crate::fabric::Fabric;
 use crate::hostlist::compress;
@@ -65,8 +65,10 @@ pub(super) fn machine_toml_named(fabric: &Fabric, names: &mut Names) -> String {
             domain.bandwidth
         );
     }
-    if let WiringDescription::Dragonfly(dragonfly) = &description.wiring {
-        put_dragonfly(&mut text, dragonfly);
+    match &description.wiring {
+        WiringDescription::Tree => {}
+        WiringDescription::Dragonfly(dragonfly) => put_dragonfly(&mut text, dragonfly),
+        WiringDescription::Torus(torus) => put_torus(&mut text, torus),
     }
     text
 }
@@ -96,12 +98,30 @@ fn put_dragonfly(text: &mut String, dragonfly: &DragonflyDescription) {
     }
 }
 
-/// Shortens the names of the switches of a dragonfly to what a hostlist can hold, also those of its leaves.
+fn put_torus(text: &mut String, torus: &TorusDescription) {
+    let _ = writeln!(
+        text,
+        "\n[torus]\ndimensions = {:?}\nwrap = {:?}\nbandwidth = {:?}",
+        torus.dimensions, torus.wrap, torus.bandwidth
+    );
+    if !torus.cube.is_empty() {
+        let _ = writeln!(text, "cube = {:?}", torus.cube);
+    }
+    if !torus.routers.is_empty() {
+        let _ = writeln!(text, "routers = {}", quoted(&hostlist(&torus.routers)));
+    }
+}
+
+/// Shortens the names of the switches of a wiring to what a hostlist can hold, also those of its leaves.
 fn rename_switches(description: &mut Description, names: &mut Names) {
-    let WiringDescription::Dragonfly(dragonfly) = &mut description.wiring else { return };
     names.begin(NameLimits::TOML);
     let mut renamed = HashMap::new();
-    for name in dragonfly.groups.iter_mut().flatten() {
+    let switches: Vec<&mut String> = match &mut description.wiring {
+        WiringDescription::Tree => return,
+        WiringDescription::Dragonfly(dragonfly) => dragonfly.groups.iter_mut().flatten().collect(),
+        WiringDescription::Torus(torus) => torus.routers.iter_mut().collect(),
+    };
+    for name in switches {
         let written = names.unique("switch", name, "switch");
         renamed.insert(std::mem::replace(name, written.clone()), written);
     }

@@ -5,9 +5,10 @@ use std::fmt::Write;
 
 use super::domains::put_domains;
 use super::numbers::{short, thousands};
+use crate::description::TorusDescription;
 use crate::fabric::{Fabric, GroupIndex};
 use crate::hostlist::compress;
-use crate::wiring::Dragonfly;
+use crate::wiring::{Dragonfly, Torus};
 
 /// The longest hostlist in a line of the tree.
 const LONGEST_LIST: usize = 60;
@@ -113,6 +114,31 @@ fn put_dragonfly(text: &mut String, fabric: &Fabric, dragonfly: &Dragonfly) {
     );
 }
 
+fn put_torus(text: &mut String, torus: &Torus) {
+    let TorusDescription { dimensions, wrap, cube, .. } = torus.description();
+    let times =
+        |sizes: &[u32]| sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" x ");
+    let shape = times(dimensions);
+    let (routers, cables) = (count(torus.routers(), "router"), count(torus.cables(), "cable"));
+    if !cube.is_empty() {
+        let cubes = count(torus.sizes()[0], "cube");
+        let cube = times(cube);
+        let _ = writeln!(
+            text,
+            "pod of {cubes} of {cube} joined by optical switches: {shape}, {routers}, {cables} inside cubes"
+        );
+        return;
+    }
+    let kind = if wrap.contains(&true) { "torus" } else { "mesh" };
+    let _ = write!(text, "{kind}: {shape}, {routers}, {cables}");
+    if wrap.contains(&true) && wrap.contains(&false) {
+        let open =
+            (1..).zip(wrap).filter(|&(_, &wrap)| !wrap).map(|(number, _)| number.to_string());
+        let _ = write!(text, ", no wrap in dimension {}", open.collect::<Vec<_>>().join(", "));
+    }
+    text.push('\n');
+}
+
 fn put_site(text: &mut String, fabric: &Fabric, site: u32) {
     let depth = fabric.depth();
     let nodes = fabric.node_range(depth, site);
@@ -121,6 +147,10 @@ fn put_site(text: &mut String, fabric: &Fabric, site: u32) {
         |values: Vec<u32>| values.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     if let Some(dragonfly) = fabric.wiring().dragonfly() {
         put_dragonfly(text, fabric, dragonfly);
+        return;
+    }
+    if let Some(torus) = fabric.wiring().torus() {
+        put_torus(text, torus);
         return;
     }
     let shape = match regular_children(fabric, site) {

@@ -1,8 +1,9 @@
 use std::cmp::Reverse;
 
-use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
+use topolane_fabric::{Fabric, GroupIndex, NodeIndex, Wiring};
 
 use crate::dragonfly::{Promise, nodes_apart};
+use crate::torus::nodes_in_prism;
 use crate::{
     Choice, FreeSlots, Homes, Looking, Obstacle, Occupancy, Policy, Refusal, Request, Traits,
     Wirings,
@@ -17,7 +18,8 @@ use crate::{
 /// A job inside one domain uses no link of the tree and conflicts with no other job. If domains span leaves, a job that
 /// fits in one goes to the domain with the fewest free slots that suffice.
 ///
-/// On a dragonfly, no other job may use a link on any minimal route between nodes of the job: see `dragonfly`.
+/// On a dragonfly, no other job may use a link on any minimal route between nodes of the job: see `dragonfly`. On a
+/// torus, a job has the links of a prism: see `torus`.
 ///
 /// Otherwise the choice is as in the paper: groups that can hold the whole job are tried with the fewest free slots
 /// first; inside, groups that the job may cross are filled with the most free slots first.
@@ -40,7 +42,7 @@ impl Policy for Isolated {
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
         if !free.fabric().wiring().is_tree() {
-            return nodes_apart(Promise::AllLinks, request, free, occupancy).map(Choice::nodes);
+            return elsewhere(request, free, occupancy).map(Choice::nodes);
         }
         if let Some(nodes) = in_one_domain(request, free) {
             return Ok(Choice::nodes(nodes));
@@ -98,6 +100,20 @@ impl Policy for Isolated {
         }
         let class = class_of(looking.request, looking.occupancy).unwrap_or(top);
         (class, looking.crossed(class, true))
+    }
+}
+
+/// Returns isolated nodes on a wiring that is not a tree.
+fn elsewhere(
+    request: &Request,
+    free: &FreeSlots<'_>,
+    occupancy: &Occupancy,
+) -> Result<Vec<NodeIndex>, Refusal> {
+    match free.fabric().wiring() {
+        Wiring::Torus(_) => nodes_in_prism(request, free, occupancy),
+        Wiring::Tree | Wiring::Dragonfly(_) => {
+            nodes_apart(Promise::AllLinks, request, free, occupancy)
+        }
     }
 }
 
