@@ -6,6 +6,7 @@ mod link_set;
 
 pub(crate) use dragonfly::check_group;
 pub use dragonfly::{Dragonfly, GroupPart};
+pub(crate) use group_shape::GroupShape;
 pub use group_shape::SwitchSet;
 pub use link_set::LinkSet;
 
