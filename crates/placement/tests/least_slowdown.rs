@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use common::{one_site, rule, tree};
 use proptest::prelude::*;
-use topolane_fabric::{Fabric, Fixed, Rule, pgft, read};
+use topolane_fabric::{Fabric, Fixed, Rule, pgft, preset, read, routing};
 use topolane_placement::rank_k::{
     CoresPerNode, PredictionSetting, Profile, RankKRequest, best, rank_k,
 };
@@ -20,8 +20,18 @@ const PATTERNS: [&str; 4] = ["pairs", "ring", "alltoall", "stencil4d"];
 
 /// An empty machine that tracks traffic.
 fn network(fabric: &Arc<Fabric>) -> Occupancy {
-    let routing = Fixed::new(Arc::clone(fabric), Rule::DestinationModK);
-    Occupancy::new(Arc::clone(fabric)).with_network(Arc::new(routing))
+    let routing = routing("default", fabric, 0).unwrap();
+    Occupancy::new(Arc::clone(fabric)).with_network(routing.into())
+}
+
+/// Trees and dragonflies, with groups joined all to all.
+fn fabrics() -> impl Strategy<Value = Arc<Fabric>> {
+    let dragonfly = |name: &str| Arc::new(Fabric::build(&preset(name).unwrap().unwrap()).unwrap());
+    let dragonflies = prop::sample::select(vec![
+        dragonfly("slingshot(nodes=24, groups=3, switches=4, cables=1)"),
+        dragonfly("slingshot(nodes=40, groups=4, switches=5, cables=2)"),
+    ]);
+    prop_oneof![3 => one_site().prop_map(|machine| machine.fabric()), 1 => dragonflies]
 }
 
 /// A job that communicates all the time, by one of the patterns.
@@ -73,8 +83,7 @@ proptest! {
     /// After any claims and releases, the slowdowns equal those of a machine on which only the remaining jobs were
     /// placed.
     #[test]
-    fn counting_as_jobs_come_and_go_is_counting_from_scratch(machine in one_site(), sizes in sizes()) {
-        let fabric = machine.fabric();
+    fn counting_as_jobs_come_and_go_is_counting_from_scratch(fabric in fabrics(), sizes in sizes()) {
         for name in ["random", "scattered", "least-slowdown"] {
             let (occupancy, running) = crowded(&fabric, &sizes, &*rule(name));
             let mut recounted = network(&fabric);
@@ -87,8 +96,7 @@ proptest! {
 
     /// After trying something and undoing it, the slowdowns are as before.
     #[test]
-    fn what_is_tried_leaves_nothing_behind(machine in one_site(), sizes in sizes()) {
-        let fabric = machine.fabric();
+    fn what_is_tried_leaves_nothing_behind(fabric in fabrics(), sizes in sizes()) {
         let (mut occupancy, running) = crowded(&fabric, &sizes, &*rule("random"));
         let before = occupancy.network().unwrap().slowdowns();
         {
@@ -105,9 +113,8 @@ proptest! {
     /// than placing it by `slurm-tree`, `hop-bytes` or first fit, apart from the estimate for later jobs.
     #[test]
     fn it_loses_no_more_than_the_policies_among_its_candidates(
-        machine in one_site(), sizes in sizes(), nodes in 2u32..12,
+        fabric in fabrics(), sizes in sizes(), nodes in 2u32..12,
     ) {
-        let fabric = machine.fabric();
         let (occupancy, running) = crowded(&fabric, &sizes, &*rule("scattered"));
         let request = job(1000, nodes);
         let lost_under = |name: &str| {
