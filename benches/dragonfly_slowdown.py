@@ -60,19 +60,32 @@ def measure(options: Options) -> Result:
         for routing in options.routings:
             rows = []
             for policy in policies:
-                own = np.array([values for run, values in figures.items() if run == Of(load, routing, policy, run.seed)])
-                rows.append([policy, *(f"{mean:.3f} ({low:.3f} to {high:.3f})" for mean, low, high in zip(own.mean(0), own.min(0), own.max(0)))])
+                own = np.array(
+                    [values for run, values in figures.items() if run == Of(load, routing, policy, run.seed)]
+                )
+                rows.append(
+                    [
+                        policy,
+                        *(
+                            f"{mean:.3f} ({low:.3f} to {high:.3f})"
+                            for mean, low, high in zip(own.mean(0), own.min(0), own.max(0))
+                        ),
+                    ]
+                )
             print(f"{load}, {routing}: mean of {options.seeds} seeds (least to most)")
             common.print_table(["policy", *COLUMNS], rows)
             for ours in set(OURS) & set(policies):
                 is_met = all(
-                    figures[Of(load, routing, ours, seed)][column] < figures[Of(load, routing, other, seed)][column]
+                    figures[Of(load, routing, ours, seed)][column]
+                    < figures[Of(load, routing, other, seed)][column]
                     for other in set(OTHERS) & set(policies)
                     for seed in range(1, options.seeds + 1)
                     for column in (0, 1)
                 )
                 missed |= routing.startswith("minimal") and not is_met
-                print(f"{ours} has less slowdown than {' and '.join(OTHERS)}, each seed: {'yes' if is_met else 'NO'}")
+                print(
+                    f"{ours} has less slowdown than {' and '.join(OTHERS)}, each seed: {'yes' if is_met else 'NO'}"
+                )
             print()
     return Result(facts=facts, failed=missed)
 
@@ -90,7 +103,9 @@ def figures_of(of: Of, machine: str, limit: int) -> tuple[float, ...]:
     known: dict[tuple[str, int], Traffic] = {}
     most = max(end - start for start, end, _ in fabric.groups(1))
     to_node = float(routing.capacity[0])
-    for nodes, pattern, times in zip(outcome.placements(), table["pattern"], table["contention"], strict=True):
+    for nodes, pattern, times in zip(
+        outcome.placements(), table["pattern"], table["contention"], strict=True
+    ):
         if len(nodes) <= most:
             continue
         key = (pattern, len(nodes))

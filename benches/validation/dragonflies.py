@@ -51,9 +51,7 @@ class Dragonfly:
             lines += ["[[site.switch]]", f'name = "g{group}"', f'switches = "{below}"']
         above = ",".join(f"g{group}" for group in range(groups))
         lines += ["[[site.switch]]", 'name = "all"', f'switches = "{above}"', "[dragonfly]"]
-        own = [
-            ",".join(f"r{group * size + place}" for place in range(size)) for group in range(groups)
-        ]
+        own = [",".join(f"r{group * size + place}" for place in range(size)) for group in range(groups)]
         lines.append(f"groups = {own}".replace("'", '"'))
         lines += ["[[dragonfly.cables]]", f"bandwidth = {CABLE!r}", f"between = {cables}"]
         return Machine.parse("\n".join(lines), f"{self.name}.toml", "toml")

@@ -82,7 +82,8 @@ def dragonfly(picture: MachinePicture, state: Held, users: Mapping[tuple[int, in
     axes.x = AxisScale(-SIDE / HEIGHT, SIDE / HEIGHT)
     axes.y = AxisScale(-1.0, 1.0)
     middles = [_on_circle(place, len(groups), RADIUS) for place in range(len(groups))]
-    half = min(0.17, 0.86 * RADIUS * math.sin(math.pi / max(len(groups), 3)))
+    # Squares side by side on the circle do not overlap if a side is at most their distance over the root of 2.
+    half = min(0.17, 0.67 * RADIUS * math.sin(math.pi / max(len(groups), 3)))
     _cables(axes, [_toward_centre(middle, half) for middle in middles], state, users)
     boxes: dict[int | str, list[Box]] = {}
     for number, (x, y) in enumerate(middles):
@@ -94,7 +95,15 @@ def dragonfly(picture: MachinePicture, state: Held, users: Mapping[tuple[int, in
         axes.boxes(boxes[holder], colour, holder if isinstance(holder, str) else f"job-{holder}")
     if len(groups) <= FEW_GROUPS:
         for group, (x, y) in zip(groups, middles):
-            axes.text(x, y + half + 0.012, clean(group.name, 18), size=8.0, colour=MUTED, anchor="middle", rise="bottom")
+            axes.text(
+                x,
+                y + half + 0.012,
+                clean(group.name, 18),
+                size=8.0,
+                colour=MUTED,
+                anchor="middle",
+                rise="bottom",
+            )
     drawn.legend(_legend(state, users, unused=len(groups) <= FEW_GROUPS), 5, above=False, size=8.0)
     return drawn
 
@@ -144,25 +153,29 @@ def _holder(state: Held, node: int) -> int | str:
     return job
 
 
-def _cables(
-    axes: Axes, ends: list[Point], state: Held, users: Mapping[tuple[int, int], list[int]]
-) -> None:
+def _cables(axes: Axes, ends: list[Point], state: Held, users: Mapping[tuple[int, int], list[int]]) -> None:
     """Draws the cables between each two groups as one line; those of jobs last."""
     lines: dict[tuple[int, float, str], list[list[Point]]] = {}
     for pair in combinations(range(len(ends)), 2):
         jobs = users.get(pair, [])
         if not jobs and len(ends) > FEW_GROUPS:
             continue
-        look = (2, 2.2, SHARED) if len(jobs) > 1 else (1, 1.6, state.colour[jobs[0]]) if jobs else (0, 0.5, FAINT)
+        look = (
+            (2, 2.2, SHARED)
+            if len(jobs) > 1
+            else (1, 1.6, state.colour[jobs[0]])
+            if jobs
+            else (0, 0.5, FAINT)
+        )
         lines.setdefault(look, []).append([ends[pair[0]], ends[pair[1]]])
     for (_, width, colour), drawn in sorted(lines.items()):
         axes.strokes(drawn, colour, width)
 
 
-def _legend(
-    state: Held, users: Mapping[tuple[int, int], list[int]], *, unused: bool
-) -> list[LegendEntry]:
-    spanning = sorted({job for jobs in users.values() for job in jobs}, key=lambda job: (-state.size[job], job))
+def _legend(state: Held, users: Mapping[tuple[int, int], list[int]], *, unused: bool) -> list[LegendEntry]:
+    spanning = sorted(
+        {job for jobs in users.values() for job in jobs}, key=lambda job: (-state.size[job], job)
+    )
     entries = [
         LegendEntry(f"job {job}: {plural(state.size[job], 'node')}", state.colour[job])
         for job in spanning[:LISTED]
