@@ -1,7 +1,7 @@
 """Routes of dragonflies, next to all routes that the list of cables has: nothing of the engine is in the comparison.
 
 Minimal routing divides a message over all cables between the two groups by their bandwidth, and over all shortest ways
-inside each group; Valiant's goes so to a group drawn from all, and then to its own.
+inside each group; Valiant's goes so to a group drawn from all, and then to its own; inside a group, to a switch of the group.
 """
 
 from __future__ import annotations
@@ -60,11 +60,14 @@ def minimal(cables: Cables, a: str, b: str, part: float, parts: Parts) -> None:
 
 
 def valiant(cables: Cables, a: str, b: str, part: float, parts: Parts) -> None:
-    """Divides a part of the traffic over routes by way of each group in turn."""
+    """Divides a part of the traffic over routes by way of each group in turn, or of each switch of their own group."""
     own, other = cables.group_of[a], cables.group_of[b]
     groups = set(cables.group_of.values())
     if own == other:
-        minimal(cables, a, b, part, parts)
+        switches = [name for name, group in cables.group_of.items() if group == own]
+        for switch in switches if a != b else []:
+            inside(cables, a, switch, part / len(switches), parts)
+            inside(cables, switch, b, part / len(switches), parts)
         return
     for group in groups:
         each = part / len(groups)

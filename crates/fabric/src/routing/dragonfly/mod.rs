@@ -20,7 +20,7 @@ pub use hashed::HashedRouting;
 ///
 /// Minimal routing spreads a message over all cables that join the two groups, in proportion to their bandwidth, and
 /// over all shortest ways inside both groups. Valiant's draws a group from all for each packet, and goes minimally there
-/// and on to its destination; inside a group it is minimal.
+/// and on to its destination; inside a group it draws a switch of the group.
 #[derive(Debug)]
 pub struct SpreadRouting {
     name: String,
@@ -98,7 +98,7 @@ impl Routing for SpreadRouting {
         path.push(up);
         if of_a != of_b {
             path.push(split(table.departure(a, of_b)));
-            if table.has_detours() {
+            if table.fraction() > 0.0 {
                 path.push(split(table.outward(a)));
                 path.push(split(table.transit(of_a, of_b)));
                 path.push(split(table.homeward(b)));
@@ -108,7 +108,11 @@ impl Routing for SpreadRouting {
             path.push(split(table.arrival(of_a, b)));
         } else if a != b {
             let (at, there) = (channels.place(a), channels.place(b));
-            if channels.shapes[of_a as usize].distance(at, there) == 1 {
+            if table.fraction() > 0.0 {
+                path.push(split(table.inside(a, b)));
+                path.push(split(table.aside(a)));
+                path.push(split(table.back(b)));
+            } else if channels.shapes[of_a as usize].distance(at, there) == 1 {
                 path.push(channels.inside(of_a, at, there));
             } else {
                 path.push(split(table.inside(a, b)));

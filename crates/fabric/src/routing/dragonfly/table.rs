@@ -9,7 +9,8 @@ use crate::routing::SplitTable;
 type Parts = Box<[(Channel, f64)]>;
 
 /// The splits of `minimal` and `valiant`. Of the bytes between two groups, the part `fraction` goes through a group that
-/// is drawn from all. If that is one of the two groups themselves, the route is minimal.
+/// is drawn from all; if that is one of the two groups themselves, the route is minimal. Of the bytes inside a group,
+/// the same part goes through a switch that is drawn from all of the group.
 ///
 /// Each split is computed on first use.
 #[derive(Debug)]
@@ -17,7 +18,7 @@ pub(super) struct DragonflySplits {
     channels: DragonflyChannels,
     fraction: f64,
     /// The first split of each kind, in the order of [`Self::compute`]; then their number.
-    first: [u32; 7],
+    first: [u32; 9],
     /// The first split inside each group.
     inside: Vec<u32>,
     found: Box<[OnceLock<Parts>]>,
@@ -40,12 +41,14 @@ impl DragonflySplits {
             detours(groups * groups),
             detours(switches),
             detours(switches),
+            detours(switches),
+            detours(switches),
         ];
-        let mut first = [0; 7];
+        let mut first = [0; 9];
         for (kind, count) in counts.iter().enumerate() {
             first[kind + 1] = first[kind] + count;
         }
-        let found = (0..first[6]).map(|_| OnceLock::new()).collect();
+        let found = (0..first[8]).map(|_| OnceLock::new()).collect();
         DragonflySplits { channels, fraction, first, inside, found }
     }
 
@@ -53,8 +56,9 @@ impl DragonflySplits {
         &self.channels
     }
 
-    pub fn has_detours(&self) -> bool {
-        self.fraction > 0.0
+    /// The part of the bytes that goes over a drawn group or switch.
+    pub fn fraction(&self) -> f64 {
+        self.fraction
     }
 
     /// From a switch to the cables to another group.
@@ -91,6 +95,16 @@ impl DragonflySplits {
         self.first[5] + switch
     }
 
+    /// From a switch to one drawn from its group.
+    pub fn aside(&self, switch: u32) -> u32 {
+        self.first[6] + switch
+    }
+
+    /// To a switch from one drawn from its group.
+    pub fn back(&self, switch: u32) -> u32 {
+        self.first[7] + switch
+    }
+
     /// The part of all bytes that goes over one drawn group.
     fn drawn(&self) -> f64 {
         self.fraction / f64::from(self.channels.groups())
@@ -117,6 +131,7 @@ impl DragonflySplits {
                 }));
                 parts.into()
             }
+            6 | 7 => self.detour_inside(number, kind == 7),
             _ => Parts::default(),
         }
     }
@@ -145,7 +160,20 @@ impl DragonflySplits {
         let size = self.channels.shapes[group].size();
         let pair = (number - self.inside[group]) as usize;
         let mut sums = GroupSums::new(&self.channels, group as u32);
-        sums.add(pair / size, pair % size, 1.0);
+        sums.add(pair / size, pair % size, 1.0 - self.fraction);
+        sums.parts().into()
+    }
+
+    /// The ways inside a group from a switch to all of the group, or from these to the switch.
+    fn detour_inside(&self, switch: u32, arrives: bool) -> Parts {
+        let channels = &self.channels;
+        let (own, at) = (channels.group(switch), channels.place(switch));
+        let size = channels.shapes[own as usize].size();
+        let mut sums = GroupSums::new(channels, own);
+        for other in 0..size {
+            let (from, to) = if arrives { (other, at) } else { (at, other) };
+            sums.add(from, to, self.fraction / size as f64);
+        }
         sums.parts().into()
     }
 

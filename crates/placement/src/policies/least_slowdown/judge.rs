@@ -11,6 +11,8 @@ const MOST_FLOWS: usize = 10_000;
 /// The most sets of nodes that it tries. The first few, which other policies would choose, are always tried.
 const MOST_TRIES: usize = 80;
 const FEWEST_TRIES: usize = 4;
+/// The same on other wirings than trees, where more policies choose.
+const FEWEST_TRIES_WIRED: usize = 10;
 /// The assumed loss of later jobs for each free node that remains in a group that the job crosses, in node-seconds per
 /// second. It decides among sets of nodes on which no running job loses time.
 const NEIGHBOUR: f64 = 0.001;
@@ -36,7 +38,9 @@ impl<'a> Judge<'a> {
         first: Vec<NodeIndex>,
         others: Vec<Vec<NodeIndex>>,
     ) -> Self {
-        let most = (MOST_FLOWS / newcomer.flows(&first).max(1)).clamp(FEWEST_TRIES, MOST_TRIES);
+        let is_tree = free.fabric().wiring().is_tree();
+        let fewest = if is_tree { FEWEST_TRIES } else { FEWEST_TRIES_WIRED };
+        let most = (MOST_FLOWS / newcomer.flows(&first).max(1)).clamp(fewest, MOST_TRIES);
         let mut seen: Vec<Vec<NodeIndex>> = vec![first];
         for nodes in others {
             if seen.len() < most && !seen.contains(&nodes) {
