@@ -1,4 +1,8 @@
-"""Compares routes and rates on dragonflies with SimGrid's own dragonfly, which has one static minimal route a pair."""
+"""Compares rates on dragonflies with SimGrid's own dragonfly.
+
+SimGrid has one static minimal route for each pair of nodes: along a row (chassis) first, then along a column, and parallel
+cables are one link of their summed bandwidth.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from cases import Pair
 from components import Programs, run
-from topolane._engine import Machine, Traffic, contend
+from topolane._engine import Machine, Traffic, contend, max_min
 
 CABLE = 5e9
 """Bytes per second of a cable."""
 PATTERNS = ("permutation", "shift by a group", "all-to-all of 24", "one group to another", "random")
-ROUTINGS = ("minimal-hashed", "minimal")
+SIMGRIDS = "SimGrid's routes"
+ROUTINGS = ("minimal-hashed", "minimal", SIMGRIDS)
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,42 @@ class Dragonfly:
         lines.append(f"groups = {own}".replace("'", '"'))
         lines += ["[[dragonfly.cables]]", f"bandwidth = {CABLE!r}", f"between = {cables}"]
         return Machine.parse("\n".join(lines), f"{self.name}.toml", "toml")
+
+    def path(self, a: int, b: int) -> list[tuple[str, int, int]]:
+        """SimGrid's route: its links, each with its kind and its two ends.
+
+        Along the row, then along the column to chassis 0, over the cable, and so again. Inside a group SimGrid takes the
+        link along a column as if the row before it were that of chassis 0, also where it needs none.
+        """
+        (chassis, _), (routers, _) = self.chassis, self.routers
+        size = chassis * routers
+        at, end = a // self.nodes, b // self.nodes
+        links = [("up", a, at)]
+
+        def go(kind: str, to: int) -> None:
+            nonlocal at
+            links.append((kind, at, to))
+            at = to
+
+        if at != end:
+            group, other = at // size, end // size
+            if group != other:
+                if at % routers != other:
+                    go("green", at - at % routers + other)
+                if at % size >= routers:
+                    go("black", group * size + other)
+                go("blue", other * size + group)
+            if at % routers != end % routers:
+                go("green", at - at % routers + end % routers)
+                at = other * size + end % routers
+            if at != end:
+                go("black", end)
+        return [*links, ("down", end, b)]
+
+    def capacity(self, kind: str) -> float:
+        """Bytes per second of a link."""
+        count = {"green": self.routers[1], "black": self.chassis[1], "blue": self.groups[1]}
+        return CABLE * count.get(kind, 1)
 
     def platform(self) -> str:
         """The machine for `platform.hpp`."""
@@ -119,7 +160,7 @@ def pattern_rows(programs: Programs, seeds: int) -> list[PatternRow]:
         answers = run(command, "\n".join(lines) + "\n", 600).splitlines()
         theirs = [np.array(line.split(" ")[2:], dtype=float) for line in answers]
         for routing in ROUTINGS:
-            ours = [rates(machine, routing, flows) for _, flows in sets]
+            ours = [rates(shape, machine, routing, flows) for _, flows in sets]
             for pattern in PATTERNS:
                 chosen = [place for place, (name, _) in enumerate(sets) if name == pattern]
                 own = np.concatenate([ours[place] for place in chosen])
@@ -131,8 +172,14 @@ def pattern_rows(programs: Programs, seeds: int) -> list[PatternRow]:
     return rows
 
 
-def rates(machine: Machine, routing: str, flows: list[Pair]) -> np.ndarray:
+def rates(shape: Dragonfly, machine: Machine, routing: str, flows: list[Pair]) -> np.ndarray:
     """The max-min rates of flows of weight 1, in bytes per second."""
+    if routing == SIMGRIDS:
+        numbers: dict[tuple[str, int, int], int] = {}
+        paths = [[numbers.setdefault(link, len(numbers)) for link in shape.path(*flow)] for flow in flows]
+        first = np.cumsum([0, *map(len, paths)], dtype=np.uint32)
+        channels = np.array([channel for path in paths for channel in path], dtype=np.uint32)
+        return max_min(np.array([shape.capacity(kind) for kind, _, _ in numbers]), first, channels)
     froms, tos = zip(*flows)
     sent = Traffic.of(machine.nodes, list(froms), list(tos), [1.0] * len(flows))
     job = (list(range(machine.nodes)), sent)
@@ -140,5 +187,8 @@ def rates(machine: Machine, routing: str, flows: list[Pair]) -> np.ndarray:
 
 
 def is_kept(row: PatternRow) -> bool:
-    """Where each pair has one minimal route, all rates are equal."""
-    return row.machine != SHAPES[0].name or row.equal >= 1
+    """Over SimGrid's routes all rates are its own. So they are under `minimal` where all groups are joined all to all, and each
+    pair has one minimal route if parallel cables count as one link.
+    """
+    own = row.routing == SIMGRIDS or (row.machine, row.routing) == (SHAPES[0].name, "minimal")
+    return not own or row.equal >= 1

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use topolane_fabric::{GroupIndex, NodeIndex};
 
 use crate::policies::level_spread::spread;
-use crate::policies::{FirstFit, HopBytes, Isolated, LevelSpread, Scattered};
+use crate::policies::{FirstFit, HopBytes, Isolated, LevelSpread, Random};
 use crate::{FreeSlots, Occupancy, Policy, Request};
 
 /// The number of groups tried at each level, the tightest first.
@@ -21,7 +21,7 @@ pub(super) fn candidates(
 ) -> Vec<Vec<NodeIndex>> {
     let spreads = !free.fabric().wiring().is_tree();
     let others: &[&dyn Policy] = if spreads {
-        &[&Isolated, &LevelSpread, &Scattered, &HopBytes, &FirstFit]
+        &[&Isolated, &Random { seed: 0 }, &LevelSpread, &Random { seed: 1 }, &HopBytes, &FirstFit]
     } else {
         &[&Isolated, &HopBytes, &FirstFit]
     };
