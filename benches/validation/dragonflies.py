@@ -6,6 +6,7 @@ cables are one link of their summed bandwidth.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -56,8 +57,8 @@ class Dragonfly:
             lines += ["[[site.switch]]", f'name = "g{group}"', f'switches = "{below}"']
         above = ",".join(f"g{group}" for group in range(groups))
         lines += ["[[site.switch]]", 'name = "all"', f'switches = "{above}"', "[dragonfly]"]
-        own = [",".join(f"r{group * size + place}" for place in range(size)) for group in range(groups)]
-        lines.append(f"groups = {own}".replace("'", '"'))
+        switches = [",".join(f"r{group * size + place}" for place in range(size)) for group in range(groups)]
+        lines.append(f"groups = {switches}".replace("'", '"'))
         lines += ["[[dragonfly.cables]]", f"bandwidth = {CABLE!r}", f"between = {cables}"]
         return Machine.parse("\n".join(lines), f"{self.name}.toml", "toml")
 
@@ -130,6 +131,7 @@ class PatternRow:
 def flows_of(pattern: str, machine: Machine, groups: int, rng: np.random.Generator) -> list[Pair]:
     """The flows of a pattern between nodes."""
     nodes, size = machine.nodes, machine.nodes // groups
+    ends: Iterable[Pair]
     if pattern == "permutation":
         ends = enumerate(rng.permutation(nodes).tolist())
     elif pattern == "shift by a group":

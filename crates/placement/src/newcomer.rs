@@ -101,7 +101,7 @@ impl Newcomer<'_> {
     /// Node-seconds lost per second, as a pair: by the job itself, and by running jobs. The first is infinite if no
     /// route connects two of the nodes. A job loses time while it and another job communicate, as in a coupled
     /// simulation. On other wirings than trees, where few routes join two switches, the job also loses what its own
-    /// flows lose to each other there.
+    /// flows lose to each other there, with the same weight as what other jobs cost it.
     pub fn losses(&self, outlook: &mut Outlook<'_>, nodes: &[NodeIndex]) -> (f64, f64) {
         let rails = self.rails(nodes);
         let Ok(foreseen) = outlook.foresee(nodes, rails.as_deref()) else {
@@ -119,6 +119,6 @@ impl Newcomer<'_> {
         let among_itself = self.least_time.filter(|&least| least > 0.0).map_or(0.0, |least| {
             slots * communication * (foreseen.time_alone / least - 1.0).max(0.0)
         });
-        (communication * own + among_itself, communication * others.sum::<f64>())
+        (communication * (own + among_itself), communication * others.sum::<f64>())
     }
 }

@@ -10,6 +10,9 @@ use crate::{FreeSlots, Occupancy, Policy, Request};
 
 /// The number of groups tried at each level, the tightest first.
 const HOMES: usize = 4;
+/// Draws of random nodes, on other wirings than trees.
+const DRAWS: [Random; 4] =
+    [Random { seed: 0 }, Random { seed: 1 }, Random { seed: 2 }, Random { seed: 3 }];
 
 /// Returns what other policies would choose, then leaves of the tightest groups that can hold the job, in several
 /// orders. On other wirings than trees a job on few switches has few links to itself, so there policies that spread are
@@ -21,7 +24,7 @@ pub(super) fn candidates(
 ) -> Vec<Vec<NodeIndex>> {
     let spreads = !free.fabric().wiring().is_tree();
     let others: &[&dyn Policy] = if spreads {
-        &[&Isolated, &Random { seed: 0 }, &LevelSpread, &Random { seed: 1 }, &HopBytes, &FirstFit]
+        &[&Isolated, &DRAWS[0], &LevelSpread, &DRAWS[1], &DRAWS[2], &DRAWS[3], &HopBytes, &FirstFit]
     } else {
         &[&Isolated, &HopBytes, &FirstFit]
     };

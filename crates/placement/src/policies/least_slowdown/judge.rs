@@ -12,7 +12,7 @@ const MOST_FLOWS: usize = 10_000;
 const MOST_TRIES: usize = 80;
 const FEWEST_TRIES: usize = 4;
 /// The same on other wirings than trees, where more policies choose.
-const FEWEST_TRIES_WIRED: usize = 10;
+const FEWEST_TRIES_WIRED: usize = 12;
 /// The assumed loss of later jobs for each free node that remains in a group that the job crosses, in node-seconds per
 /// second. It decides among sets of nodes on which no running job loses time.
 const NEIGHBOUR: f64 = 0.001;
@@ -126,9 +126,13 @@ impl<'a> Judge<'a> {
         self.newcomer.loss(&mut self.outlook, nodes)
     }
 
-    /// The estimated loss of later jobs on the uplinks that the job may use.
+    /// The estimated loss of later jobs on the uplinks that the job may use; 0 on other wirings than trees, where a group
+    /// that a job crosses says little about links.
     fn later(&self, nodes: &[NodeIndex]) -> f64 {
         let fabric = self.free.fabric();
+        if !fabric.wiring().is_tree() {
+            return 0.0;
+        }
         let crossed = groups_crossed(fabric, nodes);
         let of_group = |&(level, group): &(u8, u32)| {
             let level = usize::from(level);
