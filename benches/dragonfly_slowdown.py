@@ -14,6 +14,8 @@ the mean and in the worst tenth, with each seed.
 from __future__ import annotations
 
 import dataclasses
+from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -48,9 +50,10 @@ def measure(options: Options) -> Result:
         for seed in range(1, options.seeds + 1)
     ]
     figures = {}
-    with common.counting_bar("simulating", len(runs)) as done:
-        for run in runs:
-            figures[run] = figures_of(run, options.machine, options.limit)
+    with common.counting_bar("simulating", len(runs)) as done, ProcessPoolExecutor(options.jobs) as pool:
+        found = pool.map(figures_of, runs, repeat(options.machine), repeat(options.limit))
+        for run, values in zip(runs, found):
+            figures[run] = values
             done(1)
     facts: list[dict[str, Any]] = [
         dataclasses.asdict(run) | dict(zip(COLUMNS, values)) for run, values in figures.items()
