@@ -84,7 +84,9 @@ def dragonfly(picture: MachinePicture, state: Held, users: Mapping[tuple[int, in
     middles = [_on_circle(place, len(groups), RADIUS) for place in range(len(groups))]
     # Squares side by side on the circle do not overlap if a side is at most their distance over the root of 2.
     half = min(0.17, 0.67 * RADIUS * math.sin(math.pi / max(len(groups), 3)))
-    _cables(axes, [_toward_centre(middle, half) for middle in middles], state, users)
+    # Inside the corners of all boxes, so that no line is hidden.
+    ends = [_on_circle(place, len(groups), RADIUS - 1.35 * half) for place in range(len(groups))]
+    _cables(axes, ends, state, users)
     boxes: dict[int | str, list[Box]] = {}
     for number, (x, y) in enumerate(middles):
         _cells(picture, number, (x - half, y + half, 2 * half), state, boxes)
@@ -112,13 +114,6 @@ def _on_circle(place: int, count: int, radius: float) -> Point:
     """A point of the circle: the first on top, the others clockwise."""
     angle = math.pi / 2 - 2 * math.pi * place / count
     return radius * math.cos(angle), radius * math.sin(angle)
-
-
-def _toward_centre(middle: Point, half: float) -> Point:
-    """Where the lines of a group end: on the side of its box that faces the centre."""
-    x, y = middle
-    scale = 1 - half / max(abs(x), abs(y), half)
-    return x * scale, y * scale
 
 
 def _cells(
