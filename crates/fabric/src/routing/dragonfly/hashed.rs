@@ -27,8 +27,11 @@ pub struct HashedRouting {
     /// By two switches of a group: the cables from the first to the second.
     inside: HashMap<(u32, u32), Vec<CableRun>>,
     /// By two groups: the cables from the first to the second, with their ends, and the sum of their numbers so far.
-    between: HashMap<(u32, u32), Vec<(CableRun, (u32, u32), u32)>>,
+    between: HashMap<(u32, u32), Vec<JoiningRun>>,
 }
+
+/// Cables between two groups, the switches at their ends, and the number of cables up to these.
+type JoiningRun = (CableRun, (u32, u32), u32);
 
 /// Parallel cables, and the direction in which a route uses them.
 #[derive(Debug, Clone)]
@@ -46,7 +49,7 @@ impl HashedRouting {
         let dragonfly = dragonfly_of(&fabric, "minimal-hashed")?;
         let below = fabric.links() - dragonfly.cables();
         let mut inside: HashMap<_, Vec<_>> = HashMap::new();
-        let mut between: HashMap<_, Vec<(CableRun, (u32, u32), u32)>> = HashMap::new();
+        let mut between: HashMap<_, Vec<JoiningRun>> = HashMap::new();
         for (cable, run) in dragonfly.runs() {
             let (a, b) = run.between;
             let cables = below + cable..below + cable + run.count;
