@@ -32,7 +32,9 @@ pub(super) fn candidates(
     let mut found: Vec<Vec<NodeIndex>> = chosen.map(|choice| choice.nodes).collect();
     if spreads {
         // Some of them give nodes out of order.
-        found.iter_mut().for_each(|nodes| nodes.sort_unstable());
+        for nodes in &mut found {
+            nodes.sort_unstable();
+        }
     }
     let fabric = free.fabric();
     for level in 2..=fabric.depth() {
