@@ -1,4 +1,4 @@
-//! Routes of dragonflies. tests/wirings/test_routes.py compares them with all routes that a list of cables has.
+//! Routes of dragonflies. `tests/wirings/test_routes.py` compares them with all routes that a list of cables has.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -44,13 +44,11 @@ fn parts(routing: &dyn Routing, from: u32, to: u32) -> Vec<(Channel, f64)> {
 /// A node or a switch. Nodes are numbered from 0, switches after them.
 fn ends(fabric: &Fabric, cable: u32) -> (u32, u32) {
     let dragonfly = fabric.wiring().dragonfly().unwrap();
-    match fabric.wired_cable(cable) {
-        Some(wired) => (fabric.nodes() + wired.between.0, fabric.nodes() + wired.between.1),
-        None => {
-            let switch = dragonfly.switch_of_leaf(fabric.group(1, cable));
-            (cable, fabric.nodes() + switch)
-        }
+    if let Some(wired) = fabric.wired_cable(cable) {
+        return (fabric.nodes() + wired.between.0, fabric.nodes() + wired.between.1);
     }
+    let switch = dragonfly.switch_of_leaf(fabric.group(1, cable));
+    (cable, fabric.nodes() + switch)
 }
 
 proptest! {
