@@ -60,7 +60,7 @@ POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
 """By key: the engine's name of the policy, and the options of a run."""
 NO_TREE = ("isolated-global",)
 """Keys of policies that do not work on trees."""
-DRAGONFLY = ("first-fit", "random", "level-spread", "isolated-global", "isolated")
+DRAGONFLY = ("first-fit", "random", "level-spread", "isolated-global", "isolated", "least-slowdown")
 """Keys of policies whose decisions on a dragonfly are hashed."""
 RECORDED = "recorded"
 """The name of the policy, and of the queue, that repeat a log."""

@@ -265,6 +265,15 @@ CASES = (
         Option("limit", None, "most jobs of a load", int),
         Option("jobs", None, "number of processes; one per core by default", int),
     ), quick={"limit": 200}),
+    Case("dragonfly-slowdown", "what jobs on a dragonfly lose to others, by policy and routing", "dragonfly_slowdown:measure", (
+        Option("machine", "theta", "a dragonfly"),
+        Option("loads", ["cab-nov-3x"], "synthetic workloads or job logs", many=True),
+        Option("routings", ["minimal", "valiant(fraction=0.5)"], "of the messages", many=True),
+        _policies("first-fit,random,level-spread,isolated-global,isolated,least-slowdown", "to compare"),
+        Option("seeds", 5, "runs of each policy with other jobs and patterns"),
+        Option("limit", 2000, "most jobs of a load", int),
+        Option("jobs", None, "number of processes; one per core by default", int),
+    ), quick={"limit": 100, "seeds": 1}),
     Case("links", "time of decisions of policies that give jobs links of their own, on 5,488 nodes",
         "cargo_benches:links", (
         _policies("dedicated,jigsaw,isolated", "to time"),
@@ -408,6 +417,7 @@ CASES = (
         Case(f"validation/{name}", measures, "comparisons:measure", (PROGRAMS,), builds=(OPTIMISED, FETCHED))
         for name, measures in (
             ("rates", "max-min and SimGrid: rates of flows"),
+            ("dragonfly", "max-min and SimGrid's dragonfly: rates of flows"),
             ("models", "congestion and max-min: slowdowns of jobs"),
             ("smpi", "congestion, max-min and an MPI program under SMPI: slowdowns of jobs"),
             ("packets", "max-min and TCP under ns-3: rates of flows"),

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from components import Programs
+from dragonflies import is_kept, pattern_rows
 from measure import Options, Result, table
 from packets import packet_rows
 from rates import rate_rows
@@ -40,6 +41,12 @@ PARTS = {
         lambda programs, quick: rate_rows(programs, 2 if quick else 9),
         f"every rate within {SAME_RATE:g}",
         lambda row: row.difference <= SAME_RATE,
+    ),
+    "dragonfly": Part(
+        "max-min and SimGrid's dragonfly: rates of flows",
+        lambda programs, quick: pattern_rows(programs, 1 if quick else 5),
+        "over the same routes all rates within 1e-6",
+        is_kept,
     ),
     "models": Part(
         "congestion and max-min: slowdowns of jobs",

@@ -1,6 +1,7 @@
-// A SimGrid platform with explicit routes: one full zone, links without latency.
+// A SimGrid platform: one full zone with explicit routes, or SimGrid's own dragonfly; links without latency.
 //
-// Text, tokens apart by blanks: HOSTS LINKS ROUTES, the bytes per second of every link, then for
+// "dragonfly", then groups and cables between two of them, chassis of a group and cables between two of them, routers of
+// a chassis and cables between two of them, nodes of a router, and the bytes per second of a cable. Otherwise text, tokens apart by blanks: HOSTS LINKS ROUTES, the bytes per second of every link, then for
 // every route from, to, its latency in seconds, the number of its links and the links. Routes are
 // one way. SimGrid's flows share a link by the inverse of their latencies (the round-trip time
 // unfairness of TCP), which is how flows are given weights: latencies of 0 are weights alike.
@@ -35,8 +36,31 @@ inline const s4u::Link* delay(s4u::NetZone* zone, const std::string& name, doubl
   return link->set_latency(latency)->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE)->seal();
 }
 
+inline std::vector<s4u::Host*> dragonfly(std::istream& in)
+{
+  unsigned int number[7];
+  for (auto& each : number)
+    each = take<unsigned int>(in);
+  const auto bandwidth = take<double>(in);
+  std::vector<s4u::Host*> host;
+  const s4u::ClusterCallbacks callbacks([&host](s4u::NetZone* zone, const std::vector<unsigned long>&, unsigned long id) {
+    host.push_back(zone->create_host("n" + std::to_string(id), "100Gf")->seal());
+    return std::pair<simgrid::kernel::routing::NetPoint*, simgrid::kernel::routing::NetPoint*>(
+        host.back()->get_netpoint(), nullptr);
+  });
+  const s4u::DragonflyParams shape({number[0], number[1]}, {number[2], number[3]}, {number[4], number[5]}, number[6]);
+  s4u::create_dragonfly_zone("machine", nullptr, shape, callbacks, bandwidth, 0.0,
+                             s4u::Link::SharingPolicy::SPLITDUPLEX)
+      ->seal();
+  return host;
+}
+
 inline std::vector<s4u::Host*> build(std::istream& in)
 {
+  if (in >> std::ws; in.peek() == 'd') {
+    take<std::string>(in);
+    return dragonfly(in);
+  }
   const auto hosts  = take<size_t>(in);
   const auto links  = take<size_t>(in);
   const auto routes = take<size_t>(in);

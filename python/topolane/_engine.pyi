@@ -282,7 +282,7 @@ class Machine:
         """
 
     def routing(self, name: str, seed: int = 0) -> Routing:
-        """The ways between its nodes by a rule: d-mod-k, s-mod-k, random, adaptive."""
+        """The routing of this name (`routings`); `default` is the first of the machine's wiring."""
 
     def tables(self, tables: str, net: str, tables_source: str, net_source: str) -> Routing:
         """The routing by forwarding tables.
@@ -368,7 +368,10 @@ class Routing:
         """Bytes per second of every channel."""
 
     def path(self, a: int, b: int) -> list[int]:
-        """The channels from one node to another in order."""
+        """The channels from one node to another in order. A number from `channels` on stands for several: see `parts`."""
+
+    def parts(self, a: int, b: int) -> list[tuple[int, float]]:
+        """The channels from one node to another, ascending, with the part of the bytes on each."""
 
     def loaded_links(self, loads: Sequence[float] | NDArray[float64]) -> Table:
         """The table `links` of a run with these loads, one for every channel."""
@@ -1146,7 +1149,7 @@ class Scheduler:
     """
 
     def __new__(
-        cls, machine: Machine, policy: str | Policy, queue: str, *, seed: int = 0, routing: str = "d-mod-k"
+        cls, machine: Machine, policy: str | Policy, queue: str, *, seed: int = 0, routing: str = "default"
     ) -> Self:
         """`routing`: the routes that a policy which reads traffic (`traffic_policies`) reckons with."""
 

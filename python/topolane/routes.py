@@ -21,14 +21,14 @@ def routing(
 ) -> tuple[Machine, Routing]:
     """A machine and the routes between its nodes.
 
-    `name` is a rule (`d-mod-k`, `s-mod-k`, `random`, `adaptive`) or a file of forwarding tables:
+    `name` is a rule (`topolane policies` lists them), `default` or a file of forwarding tables:
     `opensm-lfts.dump`, or the output of `dump_fts`. With tables, `machine` must be the file of
     `ibnetdiscover` of the same subnet. The other arguments are those of `topolane.machine`; `seed` is for
     routings with random choices. Raises InputError for unknown names, and for tables that do not fit the
     machine, that contain a loop or that do not lead to a host.
     """
-    names = [known for known, _ in routings()]
-    if str(name) in names:
+    names = ["default", *(known for known, _ in routings())]
+    if str(name).partition("(")[0] in names:
         fabric = sources.machine(machine, format, nodes=nodes, topology=topology, join=join)
         return fabric, fabric.routing(str(name), seed)
     if not Path(name).exists():

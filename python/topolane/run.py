@@ -38,8 +38,10 @@ class Network:
         flag="--network",
     )
     routing: str | Routing = option(
-        "d-mod-k",
-        "Routing: d-mod-k, s-mod-k, random, adaptive, or a file of forwarding tables (opensm-lfts.dump, dump_fts).",
+        "default",
+        "Routing: d-mod-k, s-mod-k, random or adaptive on a tree; minimal, minimal-hashed, valiant or "
+        "'valiant(fraction=F)' on a dragonfly; or a file of forwarding tables (opensm-lfts.dump, dump_fts). "
+        "default: d-mod-k or minimal.",
     )
     """In a program also the ways themselves (`topolane.routes` reads them)."""
     communication: float = option(

@@ -56,9 +56,11 @@ class Cables:
                 self.switch_of |= dict.fromkeys(hosts(switch["nodes"]), switch["name"])
         self.near: dict[str, set[str]] = defaultdict(set)
         self.between: dict[tuple[int, int], set[Link]] = defaultdict(set)
+        self.bandwidth: dict[Link, float] = defaultdict(float)
         for table in machine["dragonfly"]["cables"]:
-            for a, b, _ in table["between"]:
+            for a, b, count in table["between"]:
                 for here, there in ((names[a], names[b]), (names[b], names[a])):
+                    self.bandwidth[here, there] += count * table["bandwidth"]
                     ends = self.group_of[here], self.group_of[there]
                     if ends[0] == ends[1]:
                         self.near[here].add(there)

@@ -36,8 +36,10 @@ pub use node_kind::{NodeKind, Penalty};
 pub use nodeset::NodeSet;
 pub use presets::{PRESETS, fat_tree, pgft, preset};
 pub use routing::{
-    AdaptiveRouting, DedicatedRouting, Fixed, JobLinks, ROUTINGS, RememberedRoutes, RouteStep,
-    Routing, RoutingInfo, Rule, Service, SwitchPlace, Tables, Unreachable, routing,
+    AdaptiveRouting, BuiltRouting, DEFAULT_ROUTING, DedicatedRouting, Fixed, HashedRouting,
+    JobLinks, ROUTINGS, RememberedRoutes, RouteStep, Routing, RoutingArguments, RoutingInfo, Rule,
+    Service, SplitTable, Splits, SpreadRouting, SwitchPlace, Tables, Unreachable, routing,
+    routing_named,
 };
 pub use scramble::scramble;
 pub use wiring::{Dragonfly, GroupPart, LinkSet, Prism, SwitchSet, Torus, Wiring};

@@ -21,6 +21,8 @@ pub struct Newcomer<'a> {
     weight: Weight,
     /// What a slot takes of a node, if that decides the rails on which the job sends.
     share: Option<Share>,
+    /// Seconds of an iteration if only the links of nodes limited it; `None` on a tree.
+    least_time: Option<f64>,
 }
 
 impl Occupancy {
@@ -37,7 +39,23 @@ impl Occupancy {
         let share =
             (job.on_rails && load.routing.distinguishes_rails()).then(|| request.share.clone());
         let traffic = job.between(request.nodes);
-        Some(Newcomer { load, state: self, id: request.id, traffic, weight, share })
+        let least_time = (!self.fabric().wiring().is_tree()).then(|| self.least_time(&traffic));
+        Some(Newcomer { load, state: self, id: request.id, traffic, weight, share, least_time })
+    }
+}
+
+impl Occupancy {
+    /// Seconds of an iteration if the links of nodes alone limited it, with each rank on a node as the first.
+    fn least_time(&self, traffic: &Traffic) -> f64 {
+        let fabric = self.fabric();
+        let bandwidth: f64 = fabric.uplinks(0, 0).map(|link| fabric.bandwidth(link)).sum();
+        let mut bytes = vec![(0.0, 0.0); traffic.ranks() as usize];
+        for entry in traffic.entries() {
+            bytes[entry.from as usize].0 += entry.bytes;
+            bytes[entry.to as usize].1 += entry.bytes;
+        }
+        let most = |&(sent, received): &(f64, f64)| sent.max(received);
+        bytes.iter().map(most).fold(0.0, f64::max) / bandwidth
     }
 }
 
@@ -82,7 +100,8 @@ impl Newcomer<'_> {
 
     /// Node-seconds lost per second, as a pair: by the job itself, and by running jobs. The first is infinite if no
     /// route connects two of the nodes. A job loses time while it and another job communicate, as in a coupled
-    /// simulation.
+    /// simulation. On other wirings than trees, where few routes join two switches, the job also loses what its own
+    /// flows lose to each other there, with the same weight as what other jobs cost it.
     pub fn losses(&self, outlook: &mut Outlook<'_>, nodes: &[NodeIndex]) -> (f64, f64) {
         let rails = self.rails(nodes);
         let Ok(foreseen) = outlook.foresee(nodes, rails.as_deref()) else {
@@ -97,6 +116,9 @@ impl Newcomer<'_> {
             };
             self.load.weights.get(&job).map_or(0.0, lost)
         });
-        (communication * own, communication * others.sum::<f64>())
+        let among_itself = self.least_time.filter(|&least| least > 0.0).map_or(0.0, |least| {
+            slots * communication * (foreseen.time_alone / least - 1.0).max(0.0)
+        });
+        (communication * (own + among_itself), communication * others.sum::<f64>())
     }
 }

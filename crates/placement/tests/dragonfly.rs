@@ -221,7 +221,6 @@ fn policies_that_need_a_tree_refuse_a_dragonfly() {
     refused.dedup();
     let expected = [
         "hop-bytes-exact",
-        "least-slowdown",
         "isolated-hop-bytes",
         "dedicated",
         "jigsaw",

@@ -7,21 +7,31 @@ use std::sync::Arc;
 
 use common::{one_site, rule, tree};
 use proptest::prelude::*;
-use topolane_fabric::{Fabric, Fixed, Rule, pgft, read};
+use topolane_fabric::{Fabric, Fixed, Rule, pgft, preset, read, routing};
 use topolane_placement::rank_k::{
     CoresPerNode, PredictionSetting, Profile, RankKRequest, best, rank_k,
 };
 use topolane_placement::{
     Amounts, GpuSet, JobTraffic, Occupancy, Placement, Policy, Request, Share,
 };
-use topolane_traffic::{Traffic, TrafficEntry, contention, pattern};
+use topolane_traffic::{Flows, Traffic, TrafficEntry, contention, pattern};
 
 const PATTERNS: [&str; 4] = ["pairs", "ring", "alltoall", "stencil4d"];
 
 /// An empty machine that tracks traffic.
 fn network(fabric: &Arc<Fabric>) -> Occupancy {
-    let routing = Fixed::new(Arc::clone(fabric), Rule::DestinationModK);
-    Occupancy::new(Arc::clone(fabric)).with_network(Arc::new(routing))
+    let routing = routing("default", fabric, 0).unwrap();
+    Occupancy::new(Arc::clone(fabric)).with_network(routing.into())
+}
+
+/// Trees and dragonflies, with groups joined all to all.
+fn fabrics() -> impl Strategy<Value = Arc<Fabric>> {
+    let dragonfly = |name: &str| Arc::new(Fabric::build(&preset(name).unwrap().unwrap()).unwrap());
+    let dragonflies = prop::sample::select(vec![
+        dragonfly("slingshot(nodes=24, groups=3, switches=4, cables=1)"),
+        dragonfly("slingshot(nodes=40, groups=4, switches=5, cables=2)"),
+    ]);
+    prop_oneof![3 => one_site().prop_map(|machine| machine.fabric()), 1 => dragonflies]
 }
 
 /// A job that communicates all the time, by one of the patterns.
@@ -55,6 +65,25 @@ fn sizes() -> impl Strategy<Value = Vec<u32>> {
     prop::collection::vec(1u32..12, 0..12)
 }
 
+/// Node-seconds that a job's flows lose to each other per second, on a dragonfly: its time without other jobs over the
+/// time that the links of its nodes need.
+fn lost_to_itself(fabric: &Arc<Fabric>, request: &Request, placement: &Placement) -> f64 {
+    if fabric.wiring().is_tree() {
+        return 0.0;
+    }
+    let routing = routing("default", fabric, 0).unwrap();
+    let traffic = pattern(PATTERNS[request.id as usize % 4]).unwrap();
+    let traffic = traffic.traffic(request.nodes, request.id).unwrap();
+    let flows = Flows::new(&traffic, placement.nodes(), &*routing).unwrap();
+    let of_nodes = |&&(channel, _): &&(u32, f64)| channel < 2 * fabric.nodes();
+    let seconds = |&(channel, bytes): &(u32, f64)| bytes / routing.capacity(channel);
+    let least = flows.per_channel().iter().filter(of_nodes).map(seconds).fold(0.0, f64::max);
+    let mut model = contention("congestion", &*routing).unwrap();
+    model.enter(1, Arc::new(flows));
+    let time = model.time(1);
+    if least > 0.0 { f64::from(request.nodes) * (time / least - 1.0) } else { 0.0 }
+}
+
 /// Node-seconds that all jobs lose per second, computed from scratch.
 fn lost(fabric: &Arc<Fabric>, running: &[&Placement]) -> f64 {
     let mut occupancy = network(fabric);
@@ -73,8 +102,7 @@ proptest! {
     /// After any claims and releases, the slowdowns equal those of a machine on which only the remaining jobs were
     /// placed.
     #[test]
-    fn counting_as_jobs_come_and_go_is_counting_from_scratch(machine in one_site(), sizes in sizes()) {
-        let fabric = machine.fabric();
+    fn counting_as_jobs_come_and_go_is_counting_from_scratch(fabric in fabrics(), sizes in sizes()) {
         for name in ["random", "scattered", "least-slowdown"] {
             let (occupancy, running) = crowded(&fabric, &sizes, &*rule(name));
             let mut recounted = network(&fabric);
@@ -87,8 +115,7 @@ proptest! {
 
     /// After trying something and undoing it, the slowdowns are as before.
     #[test]
-    fn what_is_tried_leaves_nothing_behind(machine in one_site(), sizes in sizes()) {
-        let fabric = machine.fabric();
+    fn what_is_tried_leaves_nothing_behind(fabric in fabrics(), sizes in sizes()) {
         let (mut occupancy, running) = crowded(&fabric, &sizes, &*rule("random"));
         let before = occupancy.network().unwrap().slowdowns();
         {
@@ -105,14 +132,14 @@ proptest! {
     /// than placing it by `slurm-tree`, `hop-bytes` or first fit, apart from the estimate for later jobs.
     #[test]
     fn it_loses_no_more_than_the_policies_among_its_candidates(
-        machine in one_site(), sizes in sizes(), nodes in 2u32..12,
+        fabric in fabrics(), sizes in sizes(), nodes in 2u32..12,
     ) {
-        let fabric = machine.fabric();
         let (occupancy, running) = crowded(&fabric, &sizes, &*rule("scattered"));
         let request = job(1000, nodes);
         let lost_under = |name: &str| {
             let placement = rule(name).place(&request, &occupancy).ok()?;
-            Some(lost(&fabric, &running.iter().chain([&placement]).collect::<Vec<_>>()))
+            let together = lost(&fabric, &running.iter().chain([&placement]).collect::<Vec<_>>());
+            Some(together + lost_to_itself(&fabric, &request, &placement))
         };
         if let Some(own) = lost_under("least-slowdown") {
             let guess = 0.0011 * f64::from(nodes) * fabric.depth() as f64;
@@ -411,4 +438,29 @@ fn a_job_on_one_rail_costs_those_on_another_nothing() {
     let traffic = second.traffic.clone().map(|traffic| traffic.on_rails(false));
     let preferred = Request { traffic, ..second };
     assert!(occupancy.lost_by_others(&preferred, &[0, 4]) > 0.0);
+}
+
+/// Pairs of nodes exchange over one cable if they lie on two switches of a group. `least-slowdown` gives each pair of
+/// switches few pairs, where a compact placement has four pairs on one cable.
+#[test]
+fn on_a_dragonfly_a_job_is_spread_where_few_switches_have_few_links() {
+    let name = "slingshot(nodes=64, groups=2, switches=8, cables=8)";
+    let fabric = Arc::new(Fabric::build(&preset(name).unwrap().unwrap()).unwrap());
+    let occupancy = network(&fabric);
+    // Rank r exchanges with rank r + 4, which is on the next switch if four ranks share one.
+    let entry = |from: u32, to: u32| TrafficEntry { from, to, bytes: 1.0, messages: 1.0 };
+    let both = (0..4).flat_map(|rank| [entry(rank, rank + 4), entry(rank + 4, rank)]);
+    let traffic = Traffic::new(8, both).unwrap();
+    let traffic = Some(JobTraffic::new(&Arc::new(traffic), 1.0));
+    let request = Request { traffic, ..Request::whole_nodes(1, 8, 1.0) };
+    let chosen = rule("least-slowdown").place(&request, &occupancy).unwrap();
+    let compact = rule("slurm-tree").place(&request, &occupancy).unwrap();
+    let switches = |placement: &Placement| {
+        let mut leaves: Vec<u32> =
+            placement.nodes().iter().map(|&node| fabric.group(1, node)).collect();
+        leaves.dedup();
+        leaves.len()
+    };
+    assert_eq!(switches(&compact), 2);
+    assert!(switches(&chosen) > 2, "{:?}", chosen.nodes());
 }

@@ -439,7 +439,7 @@ impl Machine {
         }))
     }
 
-    /// Returns the routing by a rule: d-mod-k, s-mod-k, random or adaptive.
+    /// Returns the routing of this name; `default` is the first of the machine's wiring.
     #[pyo3(signature = (name, seed=0))]
     fn routing(&self, name: &str, seed: u64) -> PyResult<Routing> {
         Routing::named(&self.fabric, name, seed)

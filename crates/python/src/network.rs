@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
-use topolane_fabric::{Fabric, InputError};
+use topolane_fabric::{Fabric, InputError, Splits};
 use topolane_traffic::{Filling, Flows, Loads, MODELS, ModelInfo, Patterned, pattern};
 
 use crate::answering::answering;
@@ -180,7 +180,7 @@ pub fn max_min<'py>(
     let (capacity, first, channels) = (capacity.to_vec(), first.to_vec(), channels.to_vec());
     let rates = answering(py, move || {
         let paths = first.windows(2).map(|ends| &channels[ends[0] as usize..ends[1] as usize]);
-        let flows = Flows::of_paths(paths.map(|path| ((0, 0), 1.0, path)));
+        let flows = Flows::of_paths(paths.map(|path| ((0, 0), 1.0, path)), Splits::default());
         Filling::new(capacity.into()).rates(&[&flows])
     })?;
     Ok(rates.into_pyarray(py))

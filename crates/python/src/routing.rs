@@ -1,13 +1,14 @@
 //! Routings between nodes, for Python.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use topolane_fabric::{Direction, Fabric, InputError, ROUTINGS, routing};
+use topolane_fabric::{Direction, Fabric, InputError, ROUTINGS, routing, routing_named};
 use topolane_traffic::Flows;
 
-use crate::error::bad_input;
+use crate::error::{bad_input, input_error};
 use crate::table::Table;
 use crate::traffic::Traffic;
 
@@ -15,11 +16,6 @@ use crate::traffic::Traffic;
 #[pyfunction]
 pub fn routings() -> Vec<(&'static str, &'static str)> {
     ROUTINGS.iter().map(|info| (info.name, info.summary)).collect()
-}
-
-fn unknown(name: &str) -> PyErr {
-    let names: Vec<&str> = ROUTINGS.iter().map(|info| info.name).collect();
-    bad_input(format!("unknown routing {name:?}; there are {}", names.join(", ")))
 }
 
 /// Refuses a machine that is not a tree, for `what` that only trees have yet.
@@ -40,15 +36,13 @@ pub struct Routing {
 impl Routing {
     /// Returns the routing of this name on a machine.
     pub fn named(fabric: &Arc<Fabric>, name: &str, seed: u64) -> PyResult<Routing> {
-        let rule = routing(name, fabric, seed).ok_or_else(|| unknown(name))?;
-        needs_tree(fabric, "a routing")?;
+        let rule = routing(name, fabric, seed).map_err(input_error)?;
         Ok(Routing { routing: Arc::from(rule) })
     }
 
     /// Checks that there is a routing of this name, without building it.
     pub fn check_name(name: &str) -> PyResult<()> {
-        let known = ROUTINGS.iter().any(|info| info.name == name);
-        if known { Ok(()) } else { Err(unknown(name)) }
+        routing_named(name).map(|_| ()).map_err(input_error)
     }
 
     fn check(&self, node: u32) -> PyResult<()> {
@@ -121,7 +115,17 @@ impl Routing {
         channels.map(|channel| self.routing.capacity(channel)).collect::<Vec<_>>().into_pyarray(py)
     }
 
-    /// The channels from one node to another in order.
+    /// The channels from one node to another, with the part of the bytes on each, ascending.
+    fn parts(&self, a: u32, b: u32) -> PyResult<Vec<(u32, f64)>> {
+        let splits = self.routing.splits();
+        let mut parts: BTreeMap<u32, f64> = BTreeMap::new();
+        for entry in self.path(a, b)? {
+            splits.each(entry, |channel, part| *parts.entry(channel).or_default() += part);
+        }
+        Ok(parts.into_iter().collect())
+    }
+
+    /// The channels and splits from one node to another in order.
     fn path(&self, a: u32, b: u32) -> PyResult<Vec<u32>> {
         self.check(a)?;
         self.check(b)?;

@@ -35,7 +35,7 @@ pub struct Scheduler {
 #[pymethods]
 impl Scheduler {
     #[new]
-    #[pyo3(signature = (machine, policy, queue, *, seed=0, routing="d-mod-k"))]
+    #[pyo3(signature = (machine, policy, queue, *, seed=0, routing="default"))]
     fn new(
         machine: &Machine,
         policy: &Bound<'_, PyAny>,

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use topolane_fabric::{Fabric, Fixed, InputError, Routing, Rule};
+use topolane_fabric::{DEFAULT_ROUTING, Fabric, InputError, Routing, routing};
 use topolane_placement::{
     Attributes, Lent, Placement, Policy, Refusal, Request, Share, Traits, Within,
 };
@@ -194,7 +194,7 @@ pub fn simulate<E: From<InputError>>(
     let widths = Widths::of(options.network.as_ref(), workload, fabric, as_logged, options.seed)?;
     let mut scheduler = Scheduler::new(Arc::clone(fabric), Arc::clone(policy), queue);
     if policy.reads_traffic() {
-        scheduler = scheduler.on_network(routing_of(options, fabric));
+        scheduler = scheduler.on_network(routing_of(options, fabric)?);
     }
     let mut run = Run {
         reads_traffic: policy.reads_traffic(),
@@ -306,11 +306,11 @@ fn walltime_of(job: &Job, options: &RunOptions) -> f64 {
 }
 
 /// The routing for policies that read traffic.
-fn routing_of(options: &RunOptions, fabric: &Arc<Fabric>) -> Arc<dyn Routing> {
-    options.network.as_ref().map_or_else(
-        || Arc::new(Fixed::new(Arc::clone(fabric), Rule::DestinationModK)) as Arc<dyn Routing>,
-        |network| Arc::clone(&network.routing),
-    )
+fn routing_of(options: &RunOptions, fabric: &Arc<Fabric>) -> Result<Arc<dyn Routing>, InputError> {
+    match &options.network {
+        Some(network) => Ok(Arc::clone(&network.routing)),
+        None => routing(DEFAULT_ROUTING, fabric, options.seed).map(Arc::from),
+    }
 }
 
 struct Run<'a> {

@@ -236,8 +236,11 @@ pub fn loaded_links(routing: &dyn Routing, loads: impl Iterator<Item = f64>) -> 
         rows.extend(there.map(|link| (link, fabric.cable_place(link.cable), load)));
     }
     let direction = |up| if up { "up" } else { "down" };
-    let level =
-        |level: Option<usize>| level.map_or_else(|| "wan".to_owned(), |level| level.to_string());
+    let level = |cable, level: Option<usize>| match level {
+        Some(level) => level.to_string(),
+        None if fabric.wired_cable(cable).is_some() => "switches".to_owned(),
+        None => "wan".to_owned(),
+    };
     let place = |name, part: fn((usize, u32, u32, u32, u32)) -> u32| {
         let parts = rows.iter().map(|&(_, place, _)| place.map_or(0, part).into());
         let present = rows.iter().map(|&(_, place, _)| place.is_some());
@@ -249,7 +252,10 @@ pub fn loaded_links(routing: &dyn Routing, loads: impl Iterator<Item = f64>) -> 
             "direction",
             rows.iter().map(|(link, ..)| direction(link.direction == Direction::Up)),
         ),
-        Column::text("level", rows.iter().map(|(_, place, _)| level(place.map(|place| place.0)))),
+        Column::text(
+            "level",
+            rows.iter().map(|(link, place, _)| level(link.cable, place.map(|place| place.0))),
+        ),
         place("group", |place| place.1),
         place("switch", |place| place.2),
         place("parent", |place| place.3),

@@ -84,7 +84,13 @@ fn model() -> impl Strategy<Value = &'static str> {
 }
 
 fn routing() -> impl Strategy<Value = &'static str> {
-    prop::sample::select(ROUTINGS.iter().map(|info| info.name).collect::<Vec<_>>())
+    prop::sample::select(
+        ROUTINGS
+            .iter()
+            .filter(|info| info.wiring == "tree")
+            .map(|info| info.name)
+            .collect::<Vec<_>>(),
+    )
 }
 
 proptest! {

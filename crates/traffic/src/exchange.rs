@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use topolane_fabric::{Channel, NodeIndex, Routing};
+use topolane_fabric::{Channel, NodeIndex, Routing, Splits};
 
 use crate::flows::LEAST_WEIGHT;
 use crate::matrix::Traffic;
@@ -13,8 +13,11 @@ use crate::matrix::Traffic;
 pub struct Exchange {
     bytes: f64,
     weight: f64,
-    /// The channels used, ascending, with the number of flows on each.
-    used: Vec<(Channel, u32)>,
+    /// The channels used, and then the splits, both ascending, with the number of flows on each.
+    used: Vec<(Channel, f64)>,
+    /// The number of channels among them.
+    channels: usize,
+    splits: Splits,
     /// For each rank, the index in `used` of the channel on which it sends.
     first: Vec<u32>,
     senders: Vec<Senders>,
@@ -26,7 +29,7 @@ struct Senders {
     ranks: Vec<u32>,
     /// For each receiver, the end of its range in `channels`.
     end: Vec<u32>,
-    /// Indices in `used` of the channels after the senders' own.
+    /// Indices in `used` of the channels and splits after the senders' own.
     channels: Vec<u32>,
 }
 
@@ -35,7 +38,7 @@ pub(crate) struct FlowClass<'a> {
     pub(crate) receiver: u32,
     /// The number of flows; at least 1.
     pub(crate) flows: u32,
-    /// Indices of their channels after the first.
+    /// Indices of their channels and splits after the first.
     pub(crate) channels: &'a [u32],
 }
 
@@ -56,7 +59,8 @@ impl Exchange {
         let mut first = first_channels(node_of, routing)?;
         let mut senders = by_leaf(node_of, &first, routing);
         let others = traffic.ranks() - 1;
-        let mut flows = vec![0u32; routing.channels() as usize];
+        let splits = routing.splits();
+        let mut flows = vec![0u32; (routing.channels() + splits.count()) as usize];
         for &channel in &first {
             flows[channel as usize] = others;
         }
@@ -68,18 +72,25 @@ impl Exchange {
                 }
             }
         }
-        let used: Vec<(Channel, u32)> =
-            (0..).zip(flows.iter().copied()).filter(|&(_, flows)| flows > 0).collect();
+        let mut on: Vec<f64> = flows.iter().copied().map(f64::from).collect();
+        for split in (splits.first()..).take(splits.count() as usize) {
+            let flows = on[split as usize];
+            if flows > 0.0 {
+                splits.each(split, |channel, part| on[channel as usize] += part * flows);
+            }
+        }
+        let used: Vec<(Channel, f64)> = (0..).zip(on).filter(|&(_, flows)| flows > 0.0).collect();
         let mut place = flows;
         for (index, &(channel, _)) in (0..).zip(&used) {
             place[channel as usize] = index;
         }
+        let channels = used.partition_point(|&(entry, _)| !splits.has(entry));
         let lists = senders.iter_mut().map(|group| &mut group.channels).chain([&mut first]);
         for channel in lists.flatten() {
             *channel = place[*channel as usize];
         }
         let weight = (1.0 / f64::from(others)).max(LEAST_WEIGHT);
-        Some(Exchange { bytes, weight, used, first, senders })
+        Some(Exchange { bytes, weight, used, channels, splits, first, senders })
     }
 
     /// The number of ranks.
@@ -97,15 +108,25 @@ impl Exchange {
         self.weight
     }
 
-    /// The channels used, ascending, with the number of flows on each.
-    pub fn used(&self) -> &[(Channel, u32)] {
-        &self.used
+    /// The channels used, ascending, with the number of flows on each. A flow counts by the part of it that is there.
+    pub fn used(&self) -> &[(Channel, f64)] {
+        &self.used[..self.channels]
+    }
+
+    /// The splits used, ascending, as routes name them. Their indices follow those of the channels used.
+    pub(crate) fn used_splits(&self) -> impl Iterator<Item = Channel> + '_ {
+        self.used[self.channels..].iter().map(|&(split, _)| split)
+    }
+
+    /// The splits that routes may name.
+    pub(crate) fn splits(&self) -> &Splits {
+        &self.splits
     }
 
     /// The bytes over every channel used, sorted by channel.
     pub fn per_channel(&self) -> Box<[(Channel, f64)]> {
-        let bytes = |&(channel, flows): &(Channel, u32)| (channel, f64::from(flows) * self.bytes);
-        self.used.iter().map(bytes).collect()
+        let bytes = |&(channel, flows): &(Channel, f64)| (channel, flows * self.bytes);
+        self.used().iter().map(bytes).collect()
     }
 
     /// For every group, its senders, each with the index of its own channel, and the classes of their flows.

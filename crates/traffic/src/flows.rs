@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use topolane_fabric::{Channel, NodeIndex, Routing, Unreachable};
+use topolane_fabric::{Channel, NodeIndex, Routing, Splits, Unreachable};
 
 use crate::matrix::Traffic;
 
@@ -43,6 +43,9 @@ pub struct Flows {
     first: Vec<u32>,
     channels: Vec<Channel>,
     per_channel: Vec<(Channel, f64)>,
+    /// The splits that flows use, ascending, as routes name them.
+    used_splits: Vec<Channel>,
+    splits: Splits,
 }
 
 impl Flows {
@@ -56,7 +59,7 @@ impl Flows {
         node_of: &[NodeIndex],
         routing: &dyn Routing,
     ) -> Result<Flows, Unreachable> {
-        let mut flows = Flows { first: vec![0], ..Flows::default() };
+        let mut flows = Flows::over(routing.splits());
         for entry in traffic.entries() {
             let node = |rank: u32| node_of.get(rank as usize).copied();
             let (Some(from), Some(to)) = (node(entry.from), node(entry.to)) else { continue };
@@ -82,7 +85,7 @@ impl Flows {
         rails: &[RailShares],
         routing: &dyn Routing,
     ) -> Result<Flows, Unreachable> {
-        let mut flows = Flows { first: vec![0], ..Flows::default() };
+        let mut flows = Flows::over(routing.splits());
         for entry in traffic.entries() {
             let end = |rank: u32| Some((*node_of.get(rank as usize)?, rails.get(rank as usize)?));
             let (Some((from, sends)), Some((to, receives))) = (end(entry.from), end(entry.to))
@@ -119,17 +122,24 @@ impl Flows {
         if joined > 0.0 { Ok(()) } else { Err(Unreachable { from, to }) }
     }
 
-    /// Returns flows over the given routes, all of the same weight: (from, to), bytes and channels of each.
+    /// Returns flows over the given routes, all of the same weight: (from, to), bytes and channels of each. Routes may
+    /// name the splits.
     pub fn of_paths<'a>(
         paths: impl IntoIterator<Item = ((NodeIndex, NodeIndex), f64, &'a [Channel])>,
+        splits: Splits,
     ) -> Flows {
-        let mut flows = Flows { first: vec![0], ..Flows::default() };
+        let mut flows = Flows::over(splits);
         for (ends, bytes, channels) in paths {
             flows.channels.extend_from_slice(channels);
             flows.close(ends, bytes);
         }
         flows.add_up();
         flows
+    }
+
+    /// Returns no flows yet, over routes that may name these splits.
+    fn over(splits: Splits) -> Flows {
+        Flows { first: vec![0], splits, ..Flows::default() }
     }
 
     fn close(&mut self, ends: (NodeIndex, NodeIndex), bytes: f64) {
@@ -200,7 +210,17 @@ impl Flows {
         self.bytes[flow]
     }
 
-    /// The channels of a flow, in order; empty for a flow inside a node.
+    /// The splits that the routes of flows may name.
+    pub fn splits(&self) -> &Splits {
+        &self.splits
+    }
+
+    /// The splits that flows use, ascending, as routes name them.
+    pub fn used_splits(&self) -> &[Channel] {
+        &self.used_splits
+    }
+
+    /// The channels and splits of a flow, the sender's link first; empty for a flow inside a node.
     pub fn channels(&self, flow: usize) -> &[Channel] {
         &self.channels[self.first[flow] as usize..self.first[flow + 1] as usize]
     }
@@ -216,6 +236,24 @@ impl Flows {
         // exactly equal.
         self.per_channel =
             if self.channels.len() < end / SPARSE { self.sorted() } else { self.summed(end) };
+        let first_split = self.per_channel.partition_point(|&(entry, _)| !self.splits.has(entry));
+        if first_split < self.per_channel.len() {
+            let of_splits = self.per_channel.split_off(first_split);
+            self.used_splits = of_splits.iter().map(|&(split, _)| split).collect();
+            self.divide(&of_splits);
+        }
+    }
+
+    /// Adds the bytes of splits to those of their channels.
+    fn divide(&mut self, of_splits: &[(Channel, f64)]) {
+        let mut load: HashMap<Channel, f64> = self.per_channel.drain(..).collect();
+        for &(split, bytes) in of_splits {
+            for &(channel, part) in self.splits.parts(split) {
+                *load.entry(channel).or_default() += part * bytes;
+            }
+        }
+        self.per_channel = load.into_iter().collect();
+        self.per_channel.sort_unstable_by_key(|&(channel, _)| channel);
     }
 
     fn sorted(&self) -> Vec<(Channel, f64)> {

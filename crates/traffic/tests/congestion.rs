@@ -7,14 +7,10 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use common::{job, jobs, laid, routing_names, traffic, tree};
+use common::{job, jobs, laid, parts, routing_names, traffic, ways};
 use proptest::prelude::*;
 use topolane_fabric::{Fabric, Routing, pgft, routing};
 use topolane_traffic::{Congestion, Contention, Flows, Outlook};
-
-fn ways(name: &str) -> Arc<dyn Routing> {
-    routing(name, &tree(), 3).unwrap().into()
-}
 
 /// Adds what `settle` reports to the slowdowns, as a driver does.
 fn reported(model: &mut Congestion, slowdowns: &mut BTreeMap<u64, f64>) {
@@ -35,20 +31,23 @@ struct Wants {
 fn wants(flows: &Flows, ways: &dyn Routing) -> Wants {
     let none = || vec![0.0f64; ways.channels() as usize];
     let mut wants = Wants { weight: none(), rate: none(), slowest: none(), time: 0.0 };
-    let all =
-        || (0..flows.len()).flat_map(|f| flows.channels(f).iter().map(move |&c| (f, c as usize)));
-    for (flow, channel) in all() {
-        wants.weight[channel] += flows.weight(flow);
+    let all = || {
+        let of_flow = |f| parts(flows, f).into_iter().map(move |(c, part)| (f, c as usize, part));
+        (0..flows.len()).flat_map(of_flow)
+    };
+    for (flow, channel, part) in all() {
+        wants.weight[channel] += part * flows.weight(flow);
     }
     for flow in 0..flows.len() {
-        let share = |&c: &u32| flows.weight(flow) * ways.capacity(c) / wants.weight[c as usize];
-        let rate = flows.channels(flow).iter().map(share).fold(f64::INFINITY, f64::min);
+        let share =
+            |&(c, _): &(u32, f64)| flows.weight(flow) * ways.capacity(c) / wants.weight[c as usize];
+        let rate = parts(flows, flow).iter().map(share).fold(f64::INFINITY, f64::min);
         wants.time = wants.time.max(flows.bytes(flow) / rate);
-        for &channel in flows.channels(flow) {
-            wants.rate[channel as usize] += rate;
+        for (channel, part) in parts(flows, flow) {
+            wants.rate[channel as usize] += part * rate;
         }
     }
-    for (flow, channel) in all() {
+    for (flow, channel, _) in all() {
         let per_weight = flows.bytes(flow) / flows.weight(flow);
         wants.slowest[channel] = wants.slowest[channel].max(per_weight);
     }
@@ -204,8 +203,8 @@ proptest! {
         let mut load = vec![0.0; ways.channels() as usize];
         for (id, flows) in &laid {
             for (flow, rate) in model.rates(*id, flows).into_iter().enumerate() {
-                for &channel in flows.channels(flow) {
-                    load[channel as usize] += rate;
+                for (channel, part) in parts(flows, flow) {
+                    load[channel as usize] += part * rate;
                 }
             }
         }

@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::{jobs, laid, routing_names};
+use common::{dragonfly, jobs, laid, parts, routing_names};
 use proptest::prelude::*;
 use topolane_fabric::{Children, Fabric, Group, Routing, pgft, preset, routing};
 use topolane_traffic::{Congestion, Contention, Exchange, Flows, Traffic, TrafficEntry, pattern};
@@ -52,6 +52,14 @@ fn slow_down(group: &mut Group, count: &mut u32) {
     }
 }
 
+/// Returns the routing of this name, on the tree or on the dragonfly.
+fn ways(name: &str, tree: &Arc<Fabric>) -> Box<dyn Routing> {
+    routing(name, &dragonfly(), 3).or_else(|_| routing(name, tree, 3)).unwrap()
+}
+
+/// Routings whose routes are by leaf on any of these machines.
+const BY_LEAF: [&str; 5] = ["d-mod-k", "adaptive", "minimal", "minimal-hashed", "valiant"];
+
 /// The ranks' nodes, no node twice.
 fn nodes() -> impl Strategy<Value = Vec<u32>> {
     let nodes = prop::sample::subsequence((0u32..27).collect::<Vec<_>>(), 2..=27);
@@ -70,19 +78,21 @@ proptest! {
     /// The bytes, the number of flows and the weight on every channel are those of flows that are laid one by one.
     #[test]
     fn channels_carry_what_the_flows_send(tree in trees(), nodes in nodes(), bytes in 1u32..1_000_000) {
-        for name in ["d-mod-k", "adaptive"] {
-            let ways = routing(name, &tree, 0).unwrap();
+        for name in BY_LEAF {
+            let ways = ways(name, &tree);
             let traffic = all_to_all(nodes.len() as u32, f64::from(bytes));
             let exchange = Exchange::new(&traffic, &nodes, &*ways).unwrap();
             let flows = Flows::new(&traffic, &nodes, &*ways).unwrap();
             let mut count = BTreeMap::new();
             for flow in 0..flows.len() {
                 prop_assert!(near(flows.weight(flow), exchange.weight()));
-                for &channel in flows.channels(flow) {
-                    *count.entry(channel).or_insert(0u32) += 1;
+                for (channel, part) in parts(&flows, flow) {
+                    *count.entry(channel).or_insert(0.0) += part;
                 }
             }
-            prop_assert_eq!(exchange.used().to_vec(), count.into_iter().collect::<Vec<_>>());
+            let of_flows = |&(channel, flows): &(u32, f64)| near(count[&channel], flows);
+            prop_assert_eq!(exchange.used().len(), count.len());
+            prop_assert!(exchange.used().iter().all(of_flows));
             let (one, other) = (exchange.per_channel(), flows.per_channel());
             prop_assert_eq!(one.len(), other.len());
             prop_assert!(one.iter().zip(other).all(|(a, b)| a.0 == b.0 && near(a.1, b.1)));
@@ -99,7 +109,7 @@ proptest! {
         bytes in 1u32..1_000_000,
         name in routing_names(),
     ) {
-        let ways = routing(name, &tree, 3).unwrap();
+        let ways = ways(name, &tree);
         let traffic = all_to_all(nodes.len() as u32, f64::from(bytes));
         let Some(exchange) = Exchange::new(&traffic, &nodes, &*ways) else {
             prop_assert!(["s-mod-k", "random"].contains(&name));
@@ -126,8 +136,9 @@ proptest! {
     /// differ only in the first channel, and all routes from a node have the same first channel.
     #[test]
     fn routes_by_leaf_differ_in_the_first_channel(tree in trees()) {
-        for name in ["d-mod-k", "adaptive"] {
-            let ways = routing(name, &tree, 0).unwrap();
+        for name in BY_LEAF {
+            let ways = ways(name, &tree);
+            let tree = ways.fabric();
             prop_assert!(ways.by_leaf());
             let path = |from, to| {
                 let mut path = Vec::new();

@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use common::{job, jobs, tree};
 use proptest::prelude::*;
-use topolane_fabric::{Fabric, Routing, pgft, routing};
+use topolane_fabric::{Fabric, Routing, Splits, pgft, routing};
 use topolane_traffic::{Contention, Filling, Flows, MaxMin};
 
 /// The rates of flows over channels of these capacities.
 fn rates(capacity: &[f64], paths: &[&[u32]]) -> Vec<f64> {
-    let flows = Flows::of_paths(paths.iter().map(|path| ((0, 1), 1.0, *path)));
+    let flows = Flows::of_paths(paths.iter().map(|path| ((0, 1), 1.0, *path)), Splits::default());
     Filling::new(capacity.into()).rates(&[&flows])
 }
 
@@ -108,8 +108,11 @@ fn a_flow_inside_a_node_takes_no_channel() {
 #[test]
 fn nothing_is_left_of_the_last_question() {
     let mut filling = Filling::new([1.0, 2.0].into());
-    let one = Flows::of_paths([((0, 1), 1.0, &[0u32, 1][..]), ((0, 1), 1.0, &[1][..])]);
-    let two = Flows::of_paths([((0, 1), 1.0, &[1u32][..])]);
+    let one = Flows::of_paths(
+        [((0, 1), 1.0, &[0u32, 1][..]), ((0, 1), 1.0, &[1][..])],
+        Splits::default(),
+    );
+    let two = Flows::of_paths([((0, 1), 1.0, &[1u32][..])], Splits::default());
     let first = filling.rates(&[&one]);
     assert_eq!(filling.rates(&[&two]), [2.0]);
     assert_eq!(filling.rates(&[&one]), first);
@@ -162,7 +165,7 @@ proptest! {
     /// higher rate per weight.
     #[test]
     fn every_weighted_flow_has_a_bottleneck(name in common::routing_names(), jobs in jobs()) {
-        let ways: Arc<dyn Routing> = routing(name, &tree(), 3).unwrap().into();
+        let ways = common::ways(name);
         let laid: Vec<Arc<Flows>> =
             common::laid(&jobs, &*ways).into_iter().map(|(_, flows)| flows).collect();
         let capacity: Vec<f64> = (0..ways.channels()).map(|c| ways.capacity(c)).collect();
@@ -172,14 +175,14 @@ proptest! {
         let mut load = vec![0.0; capacity.len()];
         let mut highest = vec![0.0f64; capacity.len()];
         for ((flows, flow), rate) in each().zip(&rates) {
-            for &channel in flows.channels(flow) {
-                load[channel as usize] += rate;
+            for (channel, part) in common::parts(flows, flow) {
+                load[channel as usize] += part * rate;
                 highest[channel as usize] = highest[channel as usize].max(rate / flows.weight(flow));
             }
         }
         for ((flows, flow), rate) in each().zip(&rates) {
             let per_weight = rate / flows.weight(flow);
-            let bottleneck = flows.channels(flow).iter().map(|&c| c as usize).any(|channel| {
+            let bottleneck = common::parts(flows, flow).iter().map(|part| part.0 as usize).any(|channel| {
                 load[channel] >= capacity[channel] * (1.0 - 1e-9)
                     && per_weight >= highest[channel] * (1.0 - 1e-6)
             });
@@ -218,7 +221,7 @@ proptest! {
         jobs in jobs(),
         leaving in prop::collection::vec(any::<bool>(), 6),
     ) {
-        let ways: Arc<dyn Routing> = routing(name, &tree(), 3).unwrap().into();
+        let ways = common::ways(name);
         let mut model = MaxMin::new(&*ways);
         let mut fresh = MaxMin::new(&*ways);
         for (id, flows) in common::laid(&jobs, &*ways).into_iter().rev() {

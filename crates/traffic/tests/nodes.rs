@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use common::{job, jobs, laid, tree};
 use proptest::prelude::*;
-use topolane_fabric::{Fabric, Routing, pgft, routing};
+use topolane_fabric::{Fabric, Routing, Splits, pgft, routing};
 use topolane_traffic::{Flows, MODELS, contention};
 
 const MODELS_OF_NODES: [&str; 4] = ["shared-memory", "infiniband", "ethernet", "full"];
@@ -33,7 +33,7 @@ fn penalties(model: &str, sent: &[(u32, u32)]) -> Vec<f64> {
     }
     let flows = sent.iter().zip(&paths).map(|(&ends, path)| (ends, 1e6, path.as_slice()));
     let mut model = contention(model, &*ways).unwrap();
-    let flows = Arc::new(Flows::of_paths(flows));
+    let flows = Arc::new(Flows::of_paths(flows, Splits::default()));
     model.enter(1, Arc::clone(&flows));
     model.rates(1, &flows).iter().map(|rate| ALONE / rate).collect()
 }

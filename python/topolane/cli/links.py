@@ -33,9 +33,9 @@ class LinkLoad:
 @common.machine_options
 @click.option(
     "--routing",
-    default="d-mod-k",
+    default="default",
     show_default=True,
-    help="Routing: d-mod-k, s-mod-k, random, adaptive, or a file of forwarding tables (opensm-lfts.dump, "
+    help="Routing: a name of `topolane policies`, `default` for the first of the machine's wiring, or a file of forwarding tables (opensm-lfts.dump, "
     "dump_fts). For tables, --machine must be the subnet's ibnetdiscover file.",
 )
 @click.option(

@@ -48,7 +48,7 @@ REQUEST_KEYS = {"nodes", "id", "cores", "memory", "share", "stacked", "members",
 )
 @click.option(
     "--routing",
-    default="d-mod-k",
+    default="default",
     show_default=True,
     help="For a request that names processes: routing of their messages.",
 )

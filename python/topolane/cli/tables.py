@@ -220,7 +220,7 @@ def assumed_notes(runs: Sequence[Run]) -> list[str]:
     pattern, communication = assumed_traffic()
     return [
         f"{policy}: without --network every job is assumed to send by {pattern} for {communication:.0%} of its time, "
-        "over the routes of d-mod-k"
+        "over the default routes of the machine"
         for policy in dict.fromkeys(reading)
     ]
 

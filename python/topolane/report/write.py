@@ -19,6 +19,7 @@ from .figures import (
     contention,
     contention_by_pattern,
     contention_by_size,
+    dragonfly,
     fat_tree,
     job_sizes,
     makespan,
@@ -93,11 +94,19 @@ def write(
             sections.insert(0, _baseline_section(baseline, figures))
         sections += _network_sections(runs, picture, figures)
         sections += _gpu_sections(runs, picture, at, figures)
-        drawn = runs if picture.wiring == "tree" else []
-        trees = (fat_tree.draw(run, picture, at, number) for number, run in enumerate(drawn, start=1))
-        sections.append(section(fat_tree.NAME, fat_tree.TITLE, trees, figures, fat_tree.words(picture)))
+        sections.append(_moment_section(runs, picture, at, figures))
         (draft / "report.html").write_text(render(runs, picture, sections, png, sentence), encoding="utf-8")
     return directory / "report.html"
+
+
+def _moment_section(
+    runs: Sequence[ReportedRun], picture: MachinePicture, at: float | None, figures: FigureFolder
+) -> Section:
+    """Who holds which nodes at one moment; only words on a machine of which there is no picture."""
+    figure = dragonfly if picture.wiring == "dragonfly" else fat_tree
+    shown = runs if picture.wiring in ("tree", "dragonfly") else []
+    drawn = (figure.draw(run, picture, at, number) for number, run in enumerate(shown, start=1))
+    return section(figure.NAME, figure.TITLE, drawn, figures, figure.words(picture))
 
 
 def _baseline_section(baseline: Baseline, figures: FigureFolder) -> Section:
@@ -121,6 +130,7 @@ def _network_sections(
         from .figures import link_heat
 
         scale = HeatScale.of(loaded)
+        loaded = loaded if picture.wiring == "tree" else []
         maps = (link_heat.draw(run, picture, scale, number) for number, run in enumerate(loaded, start=1))
         sections.append(section(link_heat.NAME, link_heat.TITLE, maps, figures, link_heat.words(picture)))
     return sections

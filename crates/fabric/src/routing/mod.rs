@@ -2,25 +2,30 @@
 
 mod adaptive;
 mod dedicated;
+mod dragonfly;
 mod fixed;
 mod remembered;
 mod routes;
 pub(crate) mod rule;
+mod splits;
 mod tables;
 
 use std::fmt;
 use std::sync::Arc;
 
+use crate::error::{InputError, shown};
 use crate::fabric::{Fabric, NodeIndex};
 use crate::link::{Channel, Link, link_of};
 
 pub use adaptive::AdaptiveRouting;
 pub use dedicated::{DedicatedRouting, JobLinks, Service};
+pub use dragonfly::{HashedRouting, SpreadRouting};
 pub use fixed::Fixed;
 pub use remembered::RememberedRoutes;
 pub(crate) use routes::above;
 pub use routes::{RouteStep, SwitchPlace};
 pub use rule::Rule;
+pub use splits::{SplitTable, Splits};
 pub use tables::Tables;
 pub(crate) use tables::{Hop, NO_PORT, NextDevice, PORTS, RouteFault};
 
@@ -41,12 +46,18 @@ pub trait Routing: fmt::Debug + Send + Sync {
     /// Bandwidth of a channel in bytes per second.
     fn capacity(&self, channel: Channel) -> f64;
 
-    /// The links that make up a channel; each carries an equal share of its load.
+    /// The sets of channels that routes name where this routing divides traffic. Most routings have none.
+    fn splits(&self) -> Splits {
+        Splits::default()
+    }
+
+    /// The links that make up a channel; each carries a share of its load, in proportion to its bandwidth.
     fn links(&self, channel: Channel) -> Vec<Link> {
         vec![link_of(channel)]
     }
 
-    /// Appends the channels from one node to another, in order, including the links of the nodes. Appends nothing from
+    /// Appends the channels, and [splits](Routing::splits), from one node to another, including the links of the nodes: a
+    /// node's own link first, the other's last. Appends nothing from
     /// a node to itself, or between nodes of one domain, which do not use the tree ([`Fabric::share_domain`]).
     ///
     /// # Errors
@@ -116,38 +127,150 @@ impl std::error::Error for Unreachable {}
 pub struct RoutingInfo {
     /// The name of the routing.
     pub name: &'static str,
+    /// The kind of wiring on which it works, by its name.
+    pub wiring: &'static str,
     /// What the routing does, in one line.
     pub summary: &'static str,
-    /// Builds the routing; only routings that draw at random use the seed.
-    pub build: fn(fabric: Arc<Fabric>, seed: u64) -> Box<dyn Routing>,
+    /// Whether the name may have a parameter: `name(fraction=F)`.
+    pub has_fraction: bool,
+    /// Builds the routing.
+    pub build: fn(fabric: Arc<Fabric>, arguments: RoutingArguments) -> BuiltRouting,
 }
 
-/// All routings that need no tables.
+/// The parameters of a routing.
+#[derive(Debug, Clone, Copy)]
+pub struct RoutingArguments {
+    /// The seed of routings that draw at random.
+    pub seed: u64,
+    /// The part of the traffic to which the routing applies, from 0 to 1; `None` if it is not given.
+    pub fraction: Option<f64>,
+}
+
+/// A routing, or why there is none.
+pub type BuiltRouting = Result<Box<dyn Routing>, InputError>;
+
+/// The name that stands for the first routing of a machine's wiring in [`ROUTINGS`].
+pub const DEFAULT_ROUTING: &str = "default";
+
+/// All routings that need no tables. The first of each kind of wiring is its default.
 pub const ROUTINGS: &[RoutingInfo] = &[
     RoutingInfo {
         name: "d-mod-k",
+        wiring: "tree",
         summary: "static, the port by the destination (what a fat-tree subnet manager installs)",
-        build: |fabric, _| Box::new(Fixed::new(fabric, Rule::DestinationModK)),
+        has_fraction: false,
+        build: |fabric, _| Ok(Box::new(Fixed::new(fabric, Rule::DestinationModK))),
     },
     RoutingInfo {
         name: "s-mod-k",
+        wiring: "tree",
         summary: "static, the port by the source",
-        build: |fabric, _| Box::new(Fixed::new(fabric, Rule::SourceModK)),
+        has_fraction: false,
+        build: |fabric, _| Ok(Box::new(Fixed::new(fabric, Rule::SourceModK))),
     },
     RoutingInfo {
         name: "random",
+        wiring: "tree",
         summary: "static, a port drawn for every pair, seeded",
-        build: |fabric, seed| Box::new(Fixed::new(fabric, Rule::Random { seed })),
+        has_fraction: false,
+        build: |fabric, RoutingArguments { seed, .. }| {
+            Ok(Box::new(Fixed::new(fabric, Rule::Random { seed })))
+        },
     },
     RoutingInfo {
         name: "adaptive",
+        wiring: "tree",
         summary: "ideal: spread evenly over all shortest routes",
-        build: |fabric, _| Box::new(AdaptiveRouting::new(fabric)),
+        has_fraction: false,
+        build: |fabric, _| Ok(Box::new(AdaptiveRouting::new(fabric))),
+    },
+    RoutingInfo {
+        name: "minimal",
+        wiring: "dragonfly",
+        summary: "spread evenly over all minimal routes",
+        has_fraction: false,
+        build: |fabric, _| Ok(Box::new(SpreadRouting::new(fabric, "minimal".to_owned(), 0.0)?)),
+    },
+    RoutingInfo {
+        name: "minimal-hashed",
+        wiring: "dragonfly",
+        summary: "static, one minimal route by a hash of the source's switch and the destination, seeded",
+        has_fraction: false,
+        build: |fabric, RoutingArguments { seed, .. }| {
+            Ok(Box::new(HashedRouting::new(fabric, seed)?))
+        },
+    },
+    RoutingInfo {
+        name: "valiant",
+        wiring: "dragonfly",
+        summary: "over a group drawn from all; valiant(fraction=F): for the part F of all bytes, minimal for others",
+        has_fraction: true,
+        build: |fabric, RoutingArguments { fraction, .. }| {
+            let name = match fraction {
+                Some(fraction) => format!("valiant(fraction={fraction})"),
+                None => "valiant".to_owned(),
+            };
+            Ok(Box::new(SpreadRouting::new(fabric, name, fraction.unwrap_or(1.0))?))
+        },
     },
 ];
 
-/// Returns the routing of this name; `None` if there is none.
-pub fn routing(name: &str, fabric: &Arc<Fabric>, seed: u64) -> Option<Box<dyn Routing>> {
-    let info = ROUTINGS.iter().find(|info| info.name == name)?;
-    Some((info.build)(Arc::clone(fabric), seed))
+/// Returns the routing of this name: one of [`ROUTINGS`], if need be with a fraction, or [`DEFAULT_ROUTING`].
+///
+/// # Errors
+/// An unknown name, a fraction that is none, or a routing of another wiring.
+pub fn routing(name: &str, fabric: &Arc<Fabric>, seed: u64) -> BuiltRouting {
+    let kind = fabric.wiring().name();
+    let (info, fraction) = match routing_named(name)? {
+        Some(named) => named,
+        None => match ROUTINGS.iter().find(|info| info.wiring == kind) {
+            Some(info) => (info, None),
+            None => return Err(InputError::whole(format!("no routing is for a {kind} yet"))),
+        },
+    };
+    if info.wiring != kind {
+        let known: Vec<&str> =
+            ROUTINGS.iter().filter(|info| info.wiring == kind).map(|info| info.name).collect();
+        return Err(InputError::whole(format!(
+            "routing {} needs a {}, but {} is a {kind}: take one of {}",
+            info.name,
+            info.wiring,
+            fabric.name(),
+            known.join(", ")
+        )));
+    }
+    (info.build)(Arc::clone(fabric), RoutingArguments { seed, fraction })
+}
+
+/// Parses the name of a routing: the routing and its fraction, or `None` for the default.
+///
+/// # Errors
+/// An unknown name, or a fraction that is none.
+pub fn routing_named(
+    text: &str,
+) -> Result<Option<(&'static RoutingInfo, Option<f64>)>, InputError> {
+    if text == DEFAULT_ROUTING {
+        return Ok(None);
+    }
+    let (name, arguments) =
+        text.split_once('(').map_or((text, None), |(name, rest)| (name, Some(rest)));
+    let info = ROUTINGS.iter().find(|info| info.name == name.trim()).ok_or_else(|| {
+        let names: Vec<&str> = ROUTINGS.iter().map(|info| info.name).collect();
+        InputError::whole(format!(
+            "unknown routing {}; there are {DEFAULT_ROUTING}, {}",
+            shown(text),
+            names.join(", ")
+        ))
+    })?;
+    let Some(arguments) = arguments else { return Ok(Some((info, None))) };
+    let fraction = arguments.trim().strip_suffix(')').and_then(|inside| {
+        let (key, value) = inside.split_once('=')?;
+        let value = value.trim().parse::<f64>().ok().filter(|value| (0.0..=1.0).contains(value))?;
+        (info.has_fraction && key.trim() == "fraction").then_some(value)
+    });
+    let fraction = fraction.ok_or_else(|| {
+        let form = if info.has_fraction { "(fraction=F), with F from 0 to 1" } else { "" };
+        InputError::whole(format!("routing {} is not {}{form}", shown(text), info.name))
+    })?;
+    Ok(Some((info, Some(fraction))))
 }

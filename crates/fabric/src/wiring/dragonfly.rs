@@ -421,6 +421,16 @@ impl Dragonfly {
         self.cables_between.iter().sum::<u32>() / 2
     }
 
+    /// The entries of the description, each with its first cable, counted from 0.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = (CableId, SwitchCable)> + '_ {
+        self.first_cable.iter().copied().zip(self.cables.iter().copied())
+    }
+
+    /// The shape of each group.
+    pub(crate) fn shapes(&self) -> &[Arc<GroupShape>] {
+        &self.shapes
+    }
+
     /// The entry of the description to which a cable belongs; cables are counted from 0 here.
     pub fn cable(&self, cable: CableId) -> Option<SwitchCable> {
         let entry = self.first_cable.partition_point(|&first| first <= cable).checked_sub(1)?;

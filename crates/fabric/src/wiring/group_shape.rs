@@ -17,7 +17,7 @@ pub(super) fn bits(set: SwitchSet) -> impl Iterator<Item = usize> {
 
 /// Which switches of a group have cables between them. Groups of one shape share it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct GroupShape {
+pub(crate) struct GroupShape {
     /// For each switch, those that a cable joins to it.
     near: Vec<SwitchSet>,
     /// `distance[a * size + b]`: links on a shortest way.
@@ -72,6 +72,60 @@ impl GroupShape {
     /// Links on a shortest way between two switches.
     pub fn distance(&self, a: usize, b: usize) -> u32 {
         u32::from(self.distance[a * self.size() + b])
+    }
+
+    /// The neighbours of a switch.
+    pub fn near(&self, at: usize) -> SwitchSet {
+        self.near[at]
+    }
+
+    /// The switches that are `gone` links from `from` and on a shortest way from there to `to`.
+    fn layer(&self, from: usize, to: usize, gone: usize) -> SwitchSet {
+        let ring = |at: usize, far: usize| if far == 0 { 1 << at } else { self.rings[far - 1][at] };
+        ring(from, gone) & ring(to, self.distance(from, to) as usize - gone)
+    }
+
+    /// Calls `each` with every link on the shortest ways between two switches, and with the part of the traffic on it.
+    /// A way carries in proportion to the product of the weights of its links: parallel cables count as ways of their own.
+    pub fn divide(
+        &self,
+        from: usize,
+        to: usize,
+        weight: &dyn Fn(usize, usize) -> f64,
+        each: &mut dyn FnMut(usize, usize, f64),
+    ) {
+        let whole = self.distance(from, to) as usize;
+        if whole <= 1 {
+            if whole == 1 {
+                each(from, to, 1.0);
+            }
+            return;
+        }
+        let layers: Vec<SwitchSet> = (0..=whole).map(|gone| self.layer(from, to, gone)).collect();
+        let mut there = vec![0.0; self.size()];
+        let mut left = vec![0.0; self.size()];
+        (there[from], left[to]) = (1.0, 1.0);
+        for pair in layers.windows(2) {
+            for at in bits(pair[0]) {
+                for next in bits(pair[1] & self.near[at]) {
+                    there[next] += there[at] * weight(at, next);
+                }
+            }
+        }
+        for pair in layers.windows(2).rev() {
+            for at in bits(pair[0]) {
+                for next in bits(pair[1] & self.near[at]) {
+                    left[at] += weight(at, next) * left[next];
+                }
+            }
+        }
+        for pair in layers.windows(2) {
+            for at in bits(pair[0]) {
+                for next in bits(pair[1] & self.near[at]) {
+                    each(at, next, there[at] * weight(at, next) * left[next] / there[to]);
+                }
+            }
+        }
     }
 
     /// Adds to `links`, by switch, all links on all shortest ways from each of `from` to each of `to`.

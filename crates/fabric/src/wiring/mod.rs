@@ -9,6 +9,7 @@ mod torus_links;
 
 pub(crate) use dragonfly::check_group;
 pub use dragonfly::{Dragonfly, GroupPart};
+pub(crate) use group_shape::GroupShape;
 pub use group_shape::SwitchSet;
 pub use link_set::LinkSet;
 pub use prisms::Prism;

@@ -45,8 +45,8 @@ impl Policy for LevelSpread {
     }
 }
 
-/// Takes `wanted` slots of a group, which has as many, evenly from the groups below it.
-fn spread(
+/// Takes `wanted` slots of a group, which has as many, evenly from the groups below it; in no order.
+pub(super) fn spread(
     free: &FreeSlots<'_>,
     level: usize,
     group: GroupIndex,

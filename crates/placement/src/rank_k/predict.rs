@@ -92,10 +92,10 @@ fn of_phase(
     for round in &rounds {
         let mut passing: HashMap<Over, Sent> = HashMap::new();
         for one in under_way(round, node_of, routing, contention)? {
-            for over in &one.over {
-                let sum = passing.entry(*over).or_default();
-                sum.bytes += one.bytes;
-                sum.rate += one.rate;
+            for &(over, part) in &one.over {
+                let sum = passing.entry(over).or_default();
+                sum.bytes += part * one.bytes;
+                sum.rate += part * one.rate;
                 sum.latency = sum.latency.max(one.latency);
             }
         }
@@ -116,7 +116,8 @@ enum Over {
 /// The messages of one pair in a round, or all messages through one channel.
 #[derive(Debug, Clone, Default)]
 struct Sent {
-    over: Vec<Over>,
+    /// With the part of the message.
+    over: Vec<(Over, f64)>,
     bytes: f64,
     rate: f64,
     latency: f64,
@@ -142,14 +143,18 @@ fn under_way(
         latencies.push(entry.messages * if from == to { kind.copy_latency } else { kind.latency });
     }
     let paths = ways.iter().map(|(ends, bytes, way)| (*ends, *bytes, way.as_slice()));
-    let flows = Arc::new(Flows::of_paths(paths).weighted());
+    let splits = routing.splits();
+    let flows = Arc::new(Flows::of_paths(paths, splits.clone()).weighted());
     contention.enter(TRIAL, Arc::clone(&flows));
     let rates = contention.rates(TRIAL, &flows);
     contention.leave(TRIAL);
     let sent = ways.into_iter().zip(rates).zip(latencies).map(|((way, rate), latency)| {
         let ((from, to), bytes, channels) = way;
-        let inside = (from == to).then_some(Over::Memory(from));
-        let over = channels.into_iter().map(Over::Channel).chain(inside).collect();
+        let mut over = Vec::with_capacity(channels.len());
+        for entry in channels {
+            splits.each(entry, |channel, part| over.push((Over::Channel(channel), part)));
+        }
+        over.extend((from == to).then_some((Over::Memory(from), 1.0)));
         Sent { over, bytes, rate, latency }
     });
     Ok(sent.collect())

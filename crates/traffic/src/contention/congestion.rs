@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use topolane_fabric::{Channel, Routing};
+use topolane_fabric::{Channel, Routing, Splits};
 
 use super::room::SpareMemory;
 use super::{Contention, is_news};
@@ -28,6 +28,8 @@ pub struct Congestion {
     /// Jobs for which a channel has changed since the last `settle`.
     touched: Vec<u64>,
     scratch: Scratch,
+    /// The number of splits of the routing.
+    pub(super) splits: u32,
     /// Memory that one outlook leaves for the next.
     pub(super) room: SpareMemory,
 }
@@ -102,7 +104,8 @@ impl Congestion {
             users: vec![Vec::new(); count].into(),
             jobs: HashMap::new(),
             touched: Vec::new(),
-            scratch: Scratch::new(count),
+            scratch: Scratch::new(count + routing.splits().count() as usize),
+            splits: routing.splits().count(),
             room: SpareMemory::default(),
         }
     }
@@ -152,52 +155,99 @@ impl Congestion {
     }
 }
 
+impl ChannelPart {
+    /// Adds what flows want of a split to what they want of its channels.
+    fn divide(&self, splits: &Splits, place: impl Fn(Channel) -> u32, parts: &mut [ChannelPart]) {
+        splits.each(self.channel, |channel, part| {
+            let of_channel = &mut parts[place(channel) as usize];
+            of_channel.wanted += part * self.wanted;
+            of_channel.slowest = of_channel.slowest.max(self.slowest);
+        });
+    }
+}
+
+/// For each split, the least share that any of its channels gives: a flow is as fast as its slowest part.
+pub(super) fn least_shares(
+    used: impl Iterator<Item = Channel>,
+    splits: &Splits,
+    share: impl Fn(Channel) -> f64,
+) -> Vec<f64> {
+    let least = |split| {
+        let shares = splits.parts(split).iter().map(|&(channel, _)| share(channel));
+        shares.fold(f64::INFINITY, f64::min)
+    };
+    used.map(least).collect()
+}
+
 impl Wants {
     /// Returns what a job wants, on channels of these capacities.
     pub(super) fn of(flows: &Flows, capacity: &[f64], scratch: &mut Scratch) -> Wants {
         let Scratch { weight: summed, place } = scratch;
-        let channels = flows.per_channel();
-        for (index, &(channel, _)) in channels.iter().enumerate() {
-            place[channel as usize] = index as u32;
-            summed[channel as usize] = 0.0;
+        let (channels, splits) = (flows.per_channel(), flows.used_splits());
+        let used = || channels.iter().map(|&(channel, _)| channel).chain(splits.iter().copied());
+        for (index, entry) in (0..).zip(used()) {
+            place[entry as usize] = index;
+            summed[entry as usize] = 0.0;
         }
         for flow in 0..flows.len() {
-            for &channel in flows.channels(flow) {
-                summed[channel as usize] += flows.weight(flow);
+            for &entry in flows.channels(flow) {
+                summed[entry as usize] += flows.weight(flow);
             }
         }
-        let of_channel = |&(channel, _): &(Channel, f64)| {
+        for &split in splits {
+            let weight = summed[split as usize];
+            flows.splits().each(split, |channel, part| summed[channel as usize] += part * weight);
+        }
+        let of_entry = |channel: Channel| {
             let weight = summed[channel as usize];
             ChannelPart { channel, weight, wanted: 0.0, slowest: 0.0 }
         };
-        let mut parts: Box<[ChannelPart]> = channels.iter().map(of_channel).collect();
-        let share = |channel: &Channel| capacity[*channel as usize] / summed[*channel as usize];
+        let mut parts: Vec<ChannelPart> = used().map(of_entry).collect();
+        let of_channel = |channel: Channel| capacity[channel as usize] / summed[channel as usize];
+        let of_splits: Vec<f64> = least_shares(splits.iter().copied(), flows.splits(), of_channel);
+        let share = |&entry: &Channel| {
+            if flows.splits().has(entry) {
+                of_splits[place[entry as usize] as usize - channels.len()]
+            } else {
+                of_channel(entry)
+            }
+        };
         let mut time_alone = 0.0f64;
         for flow in 0..flows.len() {
             let (weight, bytes) = (flows.weight(flow), flows.bytes(flow));
             let rate =
                 weight * flows.channels(flow).iter().map(share).fold(f64::INFINITY, f64::min);
             time_alone = time_alone.max(bytes / rate);
-            for &channel in flows.channels(flow) {
-                let of_channel = &mut parts[place[channel as usize] as usize];
-                of_channel.wanted += rate;
-                of_channel.slowest = of_channel.slowest.max(bytes / weight);
+            for &entry in flows.channels(flow) {
+                let of_entry = &mut parts[place[entry as usize] as usize];
+                of_entry.wanted += rate;
+                of_entry.slowest = of_entry.slowest.max(bytes / weight);
             }
         }
-        Wants { time_alone, parts }
+        for of_split in parts.split_off(channels.len()) {
+            of_split.divide(flows.splits(), |channel| place[channel as usize], &mut parts);
+        }
+        Wants { time_alone, parts: parts.into() }
     }
 
     /// Returns what an exchange wants, computed class by class. Flows of a class have equal rates, because their first
     /// channels have equal capacities and equal numbers of flows.
     fn of_exchange(exchange: &Exchange, capacity: &[f64]) -> Wants {
         let (bytes, weight) = (exchange.bytes(), exchange.weight());
-        let of_channel = |&(channel, flows): &(Channel, u32)| {
-            let weight = f64::from(flows) * weight;
+        let (used, splits) = (exchange.used(), exchange.splits());
+        let of_channel = |(channel, flows): (Channel, f64)| {
+            let weight = flows * weight;
             ChannelPart { channel, weight, wanted: 0.0, slowest: bytes / exchange.weight() }
         };
-        let mut parts: Box<[ChannelPart]> = exchange.used().iter().map(of_channel).collect();
+        let of_splits = exchange.used_splits().map(|split| (split, 0.0));
+        let mut parts: Vec<ChannelPart> =
+            used.iter().copied().chain(of_splits).map(of_channel).collect();
         let share = |part: &ChannelPart| capacity[part.channel as usize] / part.weight;
-        let shares: Box<[f64]> = parts.iter().map(share).collect();
+        let mut shares: Vec<f64> = parts[..used.len()].iter().map(share).collect();
+        let place = |channel: Channel| used.partition_point(|&(other, _)| other < channel) as u32;
+        let of_splits =
+            least_shares(exchange.used_splits(), splits, |channel| shares[place(channel) as usize]);
+        shares.extend(of_splits);
         let mut time_alone = 0.0f64;
         let mut rates = vec![0.0; exchange.ranks()];
         for (senders, classes) in exchange.groups() {
@@ -219,7 +269,10 @@ impl Wants {
                 parts[place as usize].wanted = all - rates[rank as usize];
             }
         }
-        Wants { time_alone, parts }
+        for of_split in parts.split_off(used.len()) {
+            of_split.divide(splits, place, &mut parts);
+        }
+        Wants { time_alone, parts: parts.into() }
     }
 
     /// The rate per weight that a channel gives the job's flows when the job is alone.
@@ -311,11 +364,16 @@ impl Contention for Congestion {
 
     fn rates(&mut self, job: u64, flows: &Flows) -> Vec<f64> {
         let Some(present) = self.jobs.get(&job) else { return Vec::new() };
+        let least = |channel| present.wants.share(channel, &self.capacity).min(self.level(channel));
+        let splits = flows.splits();
+        let of_splits = least_shares(flows.used_splits().iter().copied(), splits, least);
         let rate = |flow: usize| {
-            let channels = || flows.channels(flow).iter();
-            let shares = channels().map(|&channel| present.wants.share(channel, &self.capacity));
-            let levels = channels().map(|&channel| self.level(channel));
-            flows.weight(flow) * shares.chain(levels).fold(f64::INFINITY, f64::min)
+            let of_entry = |&entry: &Channel| {
+                let place = flows.used_splits().binary_search(&entry).ok();
+                place.map_or_else(|| least(entry), |place| of_splits[place])
+            };
+            flows.weight(flow)
+                * flows.channels(flow).iter().map(of_entry).fold(f64::INFINITY, f64::min)
         };
         (0..flows.len()).map(rate).collect()
     }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use topolane_fabric::Channel;
+use topolane_fabric::{Channel, Splits};
 
 use crate::flows::{Flows, LEAST_WEIGHT};
 
@@ -17,6 +17,8 @@ pub struct Filling {
     left: Vec<f64>,
     growing: Vec<u32>,
     weight: Vec<f64>,
+    /// The least part of a flow on any channel.
+    least_part: f64,
     /// Whether all flows are treated as having the same weight.
     alike: bool,
 }
@@ -31,6 +33,7 @@ impl Filling {
             left: none.clone(),
             growing: vec![0; channels],
             weight: none,
+            least_part: 1.0,
             alike: false,
         }
     }
@@ -48,8 +51,13 @@ impl Filling {
             || jobs.iter().flat_map(|flows| (0..flows.len()).map(move |flow| (flows, flow)));
         let alike = self.alike;
         let weight = |flows: &Flows, flow| if alike { 1.0 } else { flows.weight(flow) };
-        let all: Vec<(&[Channel], f64)> =
-            flows().map(|(flows, flow)| (flows.channels(flow), weight(flows, flow))).collect();
+        let all: Vec<GrowingFlow> = flows()
+            .map(|(flows, flow)| GrowingFlow {
+                entries: flows.channels(flow),
+                splits: flows.splits(),
+                weight: weight(flows, flow),
+            })
+            .collect();
         let used = self.begin(&all);
         let flows_on = FlowsOn::new(&all, &used, self.capacity.len());
         let mut rates = vec![f64::INFINITY; all.len()];
@@ -70,21 +78,21 @@ impl Filling {
                 if rate.is_finite() {
                     continue;
                 }
-                let (channels, weight) = all[flow as usize];
+                let GrowingFlow { weight, .. } = all[flow as usize];
                 *rate = share.0 * weight;
-                for &other in channels {
-                    self.stop(other, *rate, weight);
-                }
+                all[flow as usize]
+                    .each(|other, part| self.stop(other, part * *rate, part * weight));
             }
         }
         rates
     }
 
     /// Counts all flows and returns the channels that they use.
-    fn begin(&mut self, all: &[(&[Channel], f64)]) -> Vec<Channel> {
+    fn begin(&mut self, all: &[GrowingFlow<'_>]) -> Vec<Channel> {
         let mut used: Vec<Channel> = Vec::new();
-        for &(channels, weight) in all {
-            for &channel in channels {
+        self.least_part = 1.0;
+        for flow in all {
+            flow.each(|channel, part| {
                 let index = channel as usize;
                 if self.growing[index] == 0 {
                     used.push(channel);
@@ -92,8 +100,9 @@ impl Filling {
                     self.weight[index] = 0.0;
                 }
                 self.growing[index] += 1;
-                self.weight[index] += weight;
-            }
+                self.weight[index] += part * flow.weight;
+                self.least_part = self.least_part.min(part);
+            });
         }
         used
     }
@@ -110,8 +119,25 @@ impl Filling {
     fn share(&self, channel: Channel) -> SortedRate {
         let index = channel as usize;
         // Rounding must not make the remaining weight smaller than its lower bound.
-        let least = f64::from(self.growing[index]) * LEAST_WEIGHT;
+        let least = f64::from(self.growing[index]) * LEAST_WEIGHT * self.least_part;
         SortedRate(self.left[index] / self.weight[index].max(least))
+    }
+}
+
+/// A flow whose rate is to be found.
+#[derive(Clone, Copy)]
+struct GrowingFlow<'a> {
+    /// Channels and splits.
+    entries: &'a [Channel],
+    splits: &'a Splits,
+    weight: f64,
+}
+
+impl GrowingFlow<'_> {
+    /// Calls `each` with the channels, and the part of the flow on each.
+    #[inline]
+    fn each(&self, mut each: impl FnMut(Channel, f64)) {
+        self.entries.iter().for_each(|&entry| self.splits.each(entry, &mut each));
     }
 }
 
@@ -142,10 +168,10 @@ struct FlowsOn {
 }
 
 impl FlowsOn {
-    fn new(all: &[(&[Channel], f64)], used: &[Channel], channels: usize) -> Self {
+    fn new(all: &[GrowingFlow<'_>], used: &[Channel], channels: usize) -> Self {
         let mut count = vec![0u32; channels];
-        for &channel in all.iter().flat_map(|(channels, _)| *channels) {
-            count[channel as usize] += 1;
+        for flow in all {
+            flow.each(|channel, _| count[channel as usize] += 1);
         }
         let mut first = vec![0u32; channels];
         let mut end = 0;
@@ -155,12 +181,12 @@ impl FlowsOn {
             count[channel as usize] = 0;
         }
         let mut flows = vec![0u32; end as usize];
-        for (flow, (channels, _)) in all.iter().enumerate() {
-            for &channel in *channels {
+        for (index, flow) in all.iter().enumerate() {
+            flow.each(|channel, _| {
                 let place = first[channel as usize] + count[channel as usize];
-                flows[place as usize] = flow as u32;
+                flows[place as usize] = index as u32;
                 count[channel as usize] += 1;
-            }
+            });
         }
         FlowsOn { first, count, flows }
     }

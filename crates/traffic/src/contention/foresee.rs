@@ -1,6 +1,6 @@
 //! Predicts how a new job would slow down itself and others, for many choices of its nodes, without adding it.
 
-use topolane_fabric::{Channel, NodeIndex, Routing, Unreachable};
+use topolane_fabric::{Channel, NodeIndex, Routing, Splits, Unreachable};
 
 use super::congestion::{ChannelUser, Congestion, level, times};
 use super::room::{ChannelUse, OutlookMemory};
@@ -25,6 +25,7 @@ pub struct Foreseen {
 pub struct Outlook<'a> {
     present: &'a Congestion,
     routing: &'a dyn Routing,
+    splits: Splits,
     traffic: &'a Traffic,
     room: Box<OutlookMemory>,
 }
@@ -32,8 +33,10 @@ pub struct Outlook<'a> {
 impl<'a> Outlook<'a> {
     /// Returns a predictor for a job with this traffic between its ranks. `routing` must be the routing of `present`.
     pub fn new(present: &'a Congestion, routing: &'a dyn Routing, traffic: &'a Traffic) -> Self {
-        let new = || Box::new(OutlookMemory::new(routing.fabric().nodes(), present.capacity.len()));
-        Outlook { present, routing, traffic, room: present.room.take().unwrap_or_else(new) }
+        let nodes = routing.fabric().nodes();
+        let new = || Box::new(OutlookMemory::new(nodes, present.capacity.len(), present.splits));
+        let room = present.room.take().unwrap_or_else(new);
+        Outlook { present, routing, splits: routing.splits(), traffic, room }
     }
 
     /// Predicts the effect of the job with rank r on `node_of[r]`. Its traffic uses `rails[r]` as in
@@ -47,9 +50,9 @@ impl<'a> Outlook<'a> {
         node_of: &[NodeIndex],
         rails: Option<&[RailShares]>,
     ) -> Result<Foreseen, Unreachable> {
-        let Outlook { present, routing, traffic, room } = self;
+        let Outlook { present, routing, splits, traffic, room } = self;
         room.lay(traffic, (node_of, rails), *routing)?;
-        let time_alone = room.want(&present.capacity);
+        let time_alone = room.want(&present.capacity, splits);
         let mut own = 0.0f64;
         for channel in room.used.drain(..) {
             let part = std::mem::take(&mut room.uses[channel as usize]);

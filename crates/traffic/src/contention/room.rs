@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use topolane_fabric::{Channel, NodeIndex, Routing, Unreachable, scramble};
+use topolane_fabric::{Channel, NodeIndex, Routing, Splits, Unreachable, scramble};
 
 use crate::flows::{LEAST_WEIGHT, RailShares, rails_between};
 use crate::matrix::Traffic;
@@ -14,12 +14,17 @@ pub(super) struct OutlookMemory {
     pairs: Vec<(u32, (NodeIndex, NodeIndex))>,
     /// The flows that use channels: bytes, weight, and the end of their range in `channels`.
     flows: Vec<(f64, f64, u32)>,
+    /// Channels and splits.
     channels: Vec<Channel>,
     /// Bytes that each node sends to others; valid for the nodes of the current call.
     sent: Box<[f64]>,
-    /// What the job does on each channel; zero except during `foresee`.
+    /// What the job does on each channel and split; zero except during `foresee`.
     pub(super) uses: Box<[ChannelUse]>,
+    /// The channels used; no splits.
     pub(super) used: Vec<Channel>,
+    used_splits: Vec<Channel>,
+    /// For each split in use, the least share that a channel of it gives.
+    shares: Box<[f64]>,
     /// Seconds that flows of present jobs would take on the channels used, with the id of the job.
     pub(super) slower: Vec<(u64, f64)>,
     routes: RouteCache,
@@ -53,10 +58,12 @@ impl Clone for SpareMemory {
 }
 
 impl OutlookMemory {
-    pub(super) fn new(nodes: u32, channels: usize) -> Self {
+    pub(super) fn new(nodes: u32, channels: usize, splits: u32) -> Self {
+        let splits = splits as usize;
         OutlookMemory {
             sent: vec![0.0; nodes as usize].into(),
-            uses: vec![ChannelUse::default(); channels].into(),
+            uses: vec![ChannelUse::default(); channels + splits].into(),
+            shares: vec![0.0; splits].into(),
             ..OutlookMemory::default()
         }
     }
@@ -114,33 +121,60 @@ impl OutlookMemory {
     }
 
     /// Sums up what the flows want of each channel. Returns the seconds of an iteration alone.
-    pub(super) fn want(&mut self, capacity: &[f64]) -> f64 {
-        let OutlookMemory { flows, channels, uses, used, .. } = self;
+    pub(super) fn want(&mut self, capacity: &[f64], splits: &Splits) -> f64 {
+        let OutlookMemory { flows, channels, uses, used, used_splits, shares, .. } = self;
         let mut first = 0;
         for &(_, weight, end) in &*flows {
-            for &channel in &channels[first..end as usize] {
-                let here = &mut uses[channel as usize];
+            for &entry in &channels[first..end as usize] {
+                let here = &mut uses[entry as usize];
                 if here.weight == 0.0 {
-                    used.push(channel);
+                    let list = if splits.has(entry) { &mut *used_splits } else { &mut *used };
+                    list.push(entry);
                 }
                 here.weight += weight;
             }
             first = end as usize;
         }
+        for &split in &*used_splits {
+            let weight = uses[split as usize].weight;
+            for &(channel, part) in splits.parts(split) {
+                let here = &mut uses[channel as usize];
+                if here.weight == 0.0 {
+                    used.push(channel);
+                }
+                here.weight += part * weight;
+            }
+        }
+        let share = |channel: Channel| capacity[channel as usize] / uses[channel as usize].weight;
+        for &split in &*used_splits {
+            let parts = splits.parts(split).iter();
+            let least = parts.map(|&(channel, _)| share(channel)).fold(f64::INFINITY, f64::min);
+            shares[(split - splits.first()) as usize] = least;
+        }
         let mut time_alone = 0.0f64;
         first = 0;
         for &(bytes, weight, end) in &*flows {
             let own = &channels[first..end as usize];
-            let share =
-                |&channel: &Channel| capacity[channel as usize] / uses[channel as usize].weight;
+            let share = |&entry: &Channel| match entry.checked_sub(splits.first()) {
+                Some(split) => shares[split as usize],
+                None => capacity[entry as usize] / uses[entry as usize].weight,
+            };
             let rate = weight * own.iter().map(share).fold(f64::INFINITY, f64::min);
             time_alone = time_alone.max(bytes / rate);
-            for &channel in own {
-                let here = &mut uses[channel as usize];
+            for &entry in own {
+                let here = &mut uses[entry as usize];
                 here.wanted += rate;
                 here.slowest = here.slowest.max(bytes / weight);
             }
             first = end as usize;
+        }
+        for split in used_splits.drain(..) {
+            let of_split = std::mem::take(&mut uses[split as usize]);
+            for &(channel, part) in splits.parts(split) {
+                let here = &mut uses[channel as usize];
+                here.wanted += part * of_split.wanted;
+                here.slowest = here.slowest.max(of_split.slowest);
+            }
         }
         time_alone
     }

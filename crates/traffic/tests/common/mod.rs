@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use topolane_fabric::{Fabric, Routing, pgft};
+use topolane_fabric::{Channel, Fabric, Routing, WiringDescription, pgft, preset, routing};
 use topolane_traffic::{Flows, Traffic, TrafficEntry};
 
 /// What one node sends another: the sender, the receiver and the bytes.
@@ -14,6 +14,36 @@ pub type Sent = (u32, u32, f64);
 pub fn tree() -> Arc<Fabric> {
     let description = pgft("small", &[3, 3, 3], &[1, 2, 1], &[1, 1, 2]);
     Arc::new(Fabric::build(&description).unwrap())
+}
+
+/// A dragonfly of 27 nodes. In each group two of the four switches have no cable between them, and two have three.
+pub fn dragonfly() -> Arc<Fabric> {
+    let name = "slingshot(nodes=27, groups=3, switches=4, cables=2)";
+    let mut description = preset(name).unwrap().unwrap();
+    if let WiringDescription::Dragonfly(wiring) = &mut description.wiring {
+        wiring
+            .cables
+            .retain(|cable| cable.between.0 % 4 != 0 || cable.between.1 != cable.between.0 + 1);
+        for cable in &mut wiring.cables {
+            cable.count = if cable.between.0 % 4 == 2 { 3 } else { 1 };
+        }
+    }
+    Arc::new(Fabric::build(&description).unwrap())
+}
+
+/// The routing of this name, on the machine of its kind.
+pub fn ways(name: &str) -> Arc<dyn Routing> {
+    let on_dragonfly = routing(name, &dragonfly(), 3);
+    on_dragonfly.or_else(|_| routing(name, &tree(), 3)).unwrap().into()
+}
+
+/// The channels of a flow, with the part of it on each.
+pub fn parts(flows: &Flows, flow: usize) -> Vec<(Channel, f64)> {
+    let mut parts = Vec::new();
+    for &entry in flows.channels(flow) {
+        flows.splits().each(entry, |channel, part| parts.push((channel, part)));
+    }
+    parts
 }
 
 /// The traffic of a job and the node of every rank. Rank i runs on node i.
@@ -42,5 +72,14 @@ pub fn laid(jobs: &[Vec<Sent>], ways: &dyn Routing) -> Vec<(u64, Arc<Flows>)> {
 
 /// The names of the routings.
 pub fn routing_names() -> impl Strategy<Value = &'static str> {
-    prop::sample::select(vec!["d-mod-k", "s-mod-k", "random", "adaptive"])
+    prop::sample::select(vec![
+        "d-mod-k",
+        "s-mod-k",
+        "random",
+        "adaptive",
+        "minimal",
+        "minimal-hashed",
+        "valiant",
+        "valiant(fraction=0.3)",
+    ])
 }

@@ -35,6 +35,8 @@ KEY = 0.62  # inches
 
 def words(picture: MachinePicture) -> str:
     """The caption of the picture for this machine."""
+    if picture.wiring != "tree":
+        return f"Loads are drawn on trees only, and this machine is a {picture.wiring}. `links.csv` of the run has them."
     return WORDS + (WORDS_OF_RAILS if picture.rails else "")
 
 

@@ -11,6 +11,8 @@ const MOST_FLOWS: usize = 10_000;
 /// The most sets of nodes that it tries. The first few, which other policies would choose, are always tried.
 const MOST_TRIES: usize = 80;
 const FEWEST_TRIES: usize = 4;
+/// The same on other wirings than trees, where more policies choose.
+const FEWEST_TRIES_WIRED: usize = 12;
 /// The assumed loss of later jobs for each free node that remains in a group that the job crosses, in node-seconds per
 /// second. It decides among sets of nodes on which no running job loses time.
 const NEIGHBOUR: f64 = 0.001;
@@ -36,7 +38,9 @@ impl<'a> Judge<'a> {
         first: Vec<NodeIndex>,
         others: Vec<Vec<NodeIndex>>,
     ) -> Self {
-        let most = (MOST_FLOWS / newcomer.flows(&first).max(1)).clamp(FEWEST_TRIES, MOST_TRIES);
+        let is_tree = free.fabric().wiring().is_tree();
+        let fewest = if is_tree { FEWEST_TRIES } else { FEWEST_TRIES_WIRED };
+        let most = (MOST_FLOWS / newcomer.flows(&first).max(1)).clamp(fewest, MOST_TRIES);
         let mut seen: Vec<Vec<NodeIndex>> = vec![first];
         for nodes in others {
             if seen.len() < most && !seen.contains(&nodes) {
@@ -122,9 +126,13 @@ impl<'a> Judge<'a> {
         self.newcomer.loss(&mut self.outlook, nodes)
     }
 
-    /// The estimated loss of later jobs on the uplinks that the job may use.
+    /// The estimated loss of later jobs on the uplinks that the job may use; 0 on other wirings than trees, where a group
+    /// that a job crosses says little about links.
     fn later(&self, nodes: &[NodeIndex]) -> f64 {
         let fabric = self.free.fabric();
+        if !fabric.wiring().is_tree() {
+            return 0.0;
+        }
         let crossed = groups_crossed(fabric, nodes);
         let of_group = |&(level, group): &(u8, u32)| {
             let level = usize::from(level);

@@ -6,7 +6,7 @@ mod variants;
 mod tests;
 
 use crate::{
-    Choice, FreeSlots, Occupancy, Placement, Policy, QueueRule, Refusal, Request, Traits, Wirings,
+    Choice, FreeSlots, Occupancy, Placement, Policy, QueueRule, Refusal, Request, Traits,
     groups_crossed,
 };
 
@@ -28,7 +28,7 @@ impl Policy for LeastSlowdown {
 
     fn traits(&self) -> Traits {
         // Two jobs of the same size may send differently and then get different nodes.
-        Traits { depends_only_on_size: false, wirings: Wirings::TREE, ..Traits::COUNT_ONLY }
+        Traits { depends_only_on_size: false, ..Traits::COUNT_ONLY }
     }
 
     fn reads_traffic(&self) -> bool {

@@ -1,0 +1,187 @@
+"""The dragonfly at one moment: groups on a circle, nodes in the colours of their jobs, and who may use the cables between groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from itertools import combinations
+
+from topolane.units import clean, moment, plural
+
+from ..axes import Axes
+from ..chart import Figure, LegendEntry
+from ..data import MachinePicture, ReportedRun
+from ..fat_tree import held
+from ..holders import Held
+from ..marks import Box, Point
+from ..plot import Plot
+from ..scale import AxisScale
+from ..style import FAINT, IDLE, LOCAL, MUTED, SHARED, SURFACE
+
+NAME = "dragonfly"
+TITLE = "Who holds which nodes"
+WORDS = (
+    "A box is a group, its cells the nodes in order, router by router. Colours tell jobs apart that span routers; they repeat. "
+    "Grey jobs lie on one router and use no link. A line is all cables between two groups: in the colour of the one job that "
+    "may use them under minimal routing, or thick and red where two or more jobs may meet. Links inside groups are not drawn."
+)
+WORDS_OF_MANY = " Cables that no job uses are not drawn."
+LISTED = 5
+FEW_GROUPS = 24
+"""With more groups, the cables that no job uses would fill the circle."""
+SIDE, HEIGHT = 9.6, 9.0
+"""Inches."""
+RADIUS = 0.8
+EMPTY = {"idle": IDLE, "out-of-service": MUTED}
+
+
+def words(picture: MachinePicture) -> str:
+    """The caption of the picture for this machine."""
+    return WORDS + (WORDS_OF_MANY if len(picture.levels[1]) > FEW_GROUPS else "")
+
+
+def draw(run: ReportedRun, picture: MachinePicture, at: float | None, number: int) -> Plot:
+    """The dragonfly of `run` at `at` (seconds since the epoch), by default at its busiest minute."""
+    state = held(run, picture, at)
+    users = users_of_pairs(state, picture)
+    text = f"{moment(state.time).capitalize()}: {facts(picture, state, users)}"
+    tips = {f"job-{job}": f"job {job}: {plural(nodes, 'node')}" for job, nodes in state.size.items()}
+    return Plot(f"{NAME}-{number}", run.label, text, text, dragonfly(picture, state, users), tips)
+
+
+def users_of_pairs(state: Held, picture: MachinePicture) -> dict[tuple[int, int], list[int]]:
+    """The jobs that may use the cables between two groups, ascending: those with nodes in both."""
+    groups: dict[int, set[int]] = {}
+    for group, own in enumerate(picture.levels[1]):
+        for job in {job for job in state.holder[own.start : own.end] if job is not None}:
+            groups.setdefault(job, set()).add(group)
+    users: dict[tuple[int, int], list[int]] = {}
+    for job, own_groups in sorted(groups.items()):
+        for pair in combinations(sorted(own_groups), 2):
+            users.setdefault(pair, []).append(job)
+    return users
+
+
+def facts(picture: MachinePicture, state: Held, users: Mapping[tuple[int, int], list[int]]) -> str:
+    """A sentence with the numbers that the picture shows."""
+    nodes, jobs = plural(picture.nodes, "node"), plural(len(state.size), "job")
+    pairs = math.comb(len(picture.levels[1]), 2)
+    shared = sum(len(own) > 1 for own in users.values())
+    return (
+        f"{state.busy:,} of {nodes} in use by {jobs}. Jobs may use the cables between {len(users):,} of {pairs:,} pairs of "
+        f"groups; two or more may meet on those of {shared:,}."
+    )
+
+
+def dragonfly(picture: MachinePicture, state: Held, users: Mapping[tuple[int, int], list[int]]) -> Figure:
+    """The picture of one state."""
+    groups = picture.levels[1]
+    drawn = Figure(SIDE, HEIGHT + 0.55)
+    (axes,) = drawn.grid(1)
+    axes.shown = False
+    axes.x = AxisScale(-SIDE / HEIGHT, SIDE / HEIGHT)
+    axes.y = AxisScale(-1.0, 1.0)
+    middles = [_on_circle(place, len(groups), RADIUS) for place in range(len(groups))]
+    # Squares side by side on the circle do not overlap if a side is at most their distance over the root of 2.
+    half = min(0.17, 0.67 * RADIUS * math.sin(math.pi / max(len(groups), 3)))
+    # Inside the corners of all boxes, so that no line is hidden.
+    ends = [_on_circle(place, len(groups), RADIUS - 1.35 * half) for place in range(len(groups))]
+    _cables(axes, ends, state, users)
+    boxes: dict[int | str, list[Box]] = {}
+    for number, (x, y) in enumerate(middles):
+        _cells(picture, number, (x - half, y + half, 2 * half), state, boxes)
+    back = [(x - half, x + half, y - half, y + half) for x, y in middles]
+    axes.boxes(back, SURFACE)
+    for holder in sorted(boxes, key=str):
+        colour = EMPTY[holder] if isinstance(holder, str) else state.colour[holder]
+        axes.boxes(boxes[holder], colour, holder if isinstance(holder, str) else f"job-{holder}")
+    if len(groups) <= FEW_GROUPS:
+        for group, (x, y) in zip(groups, middles):
+            axes.text(
+                x,
+                y + half + 0.012,
+                clean(group.name, 18),
+                size=8.0,
+                colour=MUTED,
+                anchor="middle",
+                rise="bottom",
+            )
+    drawn.legend(_legend(state, users, unused=len(groups) <= FEW_GROUPS), 5, above=False, size=8.0)
+    return drawn
+
+
+def _on_circle(place: int, count: int, radius: float) -> Point:
+    """A point of the circle: the first on top, the others clockwise."""
+    angle = math.pi / 2 - 2 * math.pi * place / count
+    return radius * math.cos(angle), radius * math.sin(angle)
+
+
+def _cells(
+    picture: MachinePicture,
+    group: int,
+    corner: tuple[float, float, float],
+    state: Held,
+    boxes: dict[int | str, list[Box]],
+) -> None:
+    """Adds the cells of a group's nodes: a router is a column of its nodes, and routers fill rows."""
+    left, top, side = corner
+    own = picture.levels[1][group]
+    routers = [leaf for leaf in picture.levels[0] if own.start <= leaf.start < own.end]
+    deepest = max(len(leaf) for leaf in routers)
+    columns = max(1, round(math.sqrt(len(routers) * deepest)))
+    rows = math.ceil(len(routers) / columns)
+    width, height = side / columns, side / rows
+    for number, leaf in enumerate(routers):
+        row, column = divmod(number, columns)
+        x = left + (column + 0.08) * width
+        above, each = top - (row + 0.06) * height, 0.88 * height / deepest
+        for place, node in enumerate(range(leaf.start, leaf.end)):
+            box = (x, x + 0.84 * width, above - (place + 1) * each, above - place * each)
+            boxes.setdefault(_holder(state, node), []).append(box)
+
+
+def _holder(state: Held, node: int) -> int | str:
+    """The job on a node, or the word for why there is none."""
+    job = state.holder[node]
+    if job is None:
+        return "out-of-service" if node in state.out_of_service else "idle"
+    return job
+
+
+def _cables(axes: Axes, ends: list[Point], state: Held, users: Mapping[tuple[int, int], list[int]]) -> None:
+    """Draws the cables between each two groups as one line; those of jobs last."""
+    lines: dict[tuple[int, float, str], list[list[Point]]] = {}
+    for pair in combinations(range(len(ends)), 2):
+        jobs = users.get(pair, [])
+        if not jobs and len(ends) > FEW_GROUPS:
+            continue
+        look = (
+            (2, 2.2, SHARED)
+            if len(jobs) > 1
+            else (1, 1.6, state.colour[jobs[0]])
+            if jobs
+            else (0, 0.5, FAINT)
+        )
+        lines.setdefault(look, []).append([ends[pair[0]], ends[pair[1]]])
+    for (_, width, colour), drawn in sorted(lines.items()):
+        axes.strokes(drawn, colour, width)
+
+
+def _legend(state: Held, users: Mapping[tuple[int, int], list[int]], *, unused: bool) -> list[LegendEntry]:
+    spanning = sorted(
+        {job for jobs in users.values() for job in jobs}, key=lambda job: (-state.size[job], job)
+    )
+    entries = [
+        LegendEntry(f"job {job}: {plural(state.size[job], 'node')}", state.colour[job])
+        for job in spanning[:LISTED]
+    ]
+    if len(spanning) > LISTED:
+        entries.append(LegendEntry(f"and {plural(len(spanning) - LISTED, 'job')} in several groups", SURFACE))
+    return [
+        *entries,
+        LegendEntry("jobs on one router", LOCAL),
+        LegendEntry("idle", IDLE),
+        *([LegendEntry("out of service", MUTED)] if state.out_of_service else []),
+        *([LegendEntry("cables no job uses", FAINT, 1.0)] if unused else []),
+        LegendEntry("cables two jobs may share", SHARED, 2.2),
+    ]
