@@ -91,9 +91,9 @@ def test_the_plan_is_one_that_slurm_can_carry_out(nodes: int, jobs: int, minutes
         if job.after:
             other = by_number[job.after[1]]
             assert (other.user, other.submit <= job.submit) == (job.user, True)
-    assert {job.qos for job in plan.jobs} == set(plan.qos())
+    assert {job.qos for job in plan.jobs} == set(plan.site.qos)
     widest = max(job.nodes for job in plan.jobs if job.qos == "large")
-    assert f"MaxTRESPerUser=node={nodes // 3}" in plan.qos()["large"]
+    assert f"MaxTRESPerUser=node={nodes // 3}" in plan.site.qos["large"]
     assert widest <= math.floor(twin_plan.WIDEST * nodes) <= nodes // 3
 
 

@@ -38,7 +38,7 @@ LEAST = {"slurmds": 24, "minutes": 2, "jobs": 2, "shaken": 0}
 """The least values of the options for a valid experiment."""
 
 
-def planned(options: Options) -> twin_plan.Plan:
+def planned(options: Options) -> twin_plan.TwinPlan:
     """The plan that the options ask for. Raises InputError."""
     return twin_plan.plan(
         options.slurmds,
