@@ -130,9 +130,10 @@ def _partitions(draw: random.Random) -> Site:
 @_flavour("gpus")
 def _gpus(draw: random.Random) -> Site:
     return _site(
-        _fair(draw, GresTypes="gpu", AccountingStorageTRES="gres/gpu,gres/gpu:a,gres/gpu:b"),
+        _fair(draw, AccountingStorageTRES="gres/gpu,gres/gpu:a,gres/gpu:b"),
         {"pbatch": f"Nodes=ALL Default=YES {SHARED}"},
-        options=("--group", "12 Gres=gpu:a:4", "--group", "8 Gres=gpu:b:2"),
+        # Each slurmd looks for GPUs when it starts.
+        options=("--conf", "GresTypes=gpu", "--group", "12 Gres=gpu:a:4", "--group", "8 Gres=gpu:b:2"),
     )
 
 

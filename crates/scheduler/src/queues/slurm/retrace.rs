@@ -76,7 +76,7 @@ pub struct RetraceQuestion {
     pub more: Vec<u64>,
 }
 
-/// The queue, forced to follow recorded starts. While it is asked what it would start, no job is preempted.
+/// The queue, forced to follow recorded starts. It preempts no job: the records say which jobs ended.
 pub struct Retrace {
     slurm: Slurm,
     starts: HashMap<u64, RecordedStart>,
@@ -95,7 +95,6 @@ impl Retrace {
         starts: HashMap<u64, RecordedStart>,
         asked: Arc<Mutex<Vec<RetraceQuestion>>>,
     ) -> Self {
-        slurm.config.preemption.by = None;
         slurm.failing.clear();
         Retrace { slurm, starts, asked, seen: HashSet::new(), next: f64::INFINITY }
     }
@@ -187,10 +186,13 @@ impl Retrace {
     fn turn(&mut self, view: &View<'_>) {
         let before = self.slurm.waiting.clone();
         let last_period = self.slurm.clock.last_period;
+        // Which jobs may preempt others decides their order, so the queue that is asked keeps this rule.
+        let preempts = self.slurm.config.preemption.by.take();
         let slurm = &mut self.slurm;
         let starts = would_start(view, |view| {
             slurm.pass(view);
         });
+        self.slurm.config.preemption.by = preempts;
         for id in starts.keys() {
             if let Some(ran) = self.slurm.running.remove(id) {
                 self.slurm.held.remove(&ran.whose, &ran.nodes);
