@@ -231,7 +231,7 @@ def _drawn(today: Task | None, policies: Sequence[str]) -> list[Task]:
 def _baseline(run: Run, moved: Sequence[Run], task: Task, *, with_details: bool) -> Baseline | None:
     """The run of today's rules next to the records, perhaps with partitions and reasons. moved: the runs of `_drawn`."""
     from topolane import baseline
-    from topolane.baseline import details, draws
+    from topolane.baseline import decisions, details, draws, flavours
 
     fabric, jobs = task.fabric(), task.jobs()
     known = details.of(jobs) if with_details else None
@@ -240,7 +240,15 @@ def _baseline(run: Run, moved: Sequence[Run], task: Task, *, with_details: bool)
     if found is None:
         return None
     waits = [each.summary["mean_wait"] for each in moved]
-    return dataclasses.replace(found, least=max(found.least, draws.least_difference(waits)))
+    found = dataclasses.replace(found, least=max(found.least, draws.least_difference(waits)))
+    config = task.config_of_queue()
+    if not with_details or task.queue != "slurm" or not isinstance(config, str):
+        return found
+    flavour = flavours.of(Path(config), jobs)
+    # Only in the records themselves is the state that Slurm was in.
+    is_as_recorded = task.shape == Shape() and not (task.nodes or task.failures)
+    asked = decisions.of_log(Path(task.workload), fabric, task.policy, config) if is_as_recorded else {}
+    return dataclasses.replace(found, decisions=asked, flavour=flavour)
 
 
 def _down(log: str, fabric: Machine) -> list[Failure]:

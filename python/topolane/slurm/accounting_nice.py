@@ -106,7 +106,25 @@ def of(jobs: AccountedJobs, config: dict[str, Any], zero: int) -> dict[Submitted
     for name, nice in at_least.items():
         place = bisect.bisect_left(known, nice)
         found[name] = known[place] if place < len(known) else nice
-    return found
+    return found | _of_tasks(jobs, found)
+
+
+def _of_tasks(jobs: AccountedJobs, found: dict[Submitted, int]) -> dict[Submitted, int]:
+    """The nice values of the tasks of arrays: all have that of the array's own record."""
+    tasks = ((run, _array_of(run)) for run in jobs.runs)
+    return {
+        (run.job, run.submit): found[array, run.submit]
+        for run, array in tasks
+        if (array, run.submit) in found
+    }
+
+
+def _array_of(job: AccountedRun | NeverStarted) -> int:
+    """The number of the job's array; its own number without one."""
+    if isinstance(job, NeverStarted):
+        return job.job
+    array, _, task = job.shown.partition("_")
+    return int(array) if task and array.isdecimal() and len(array) <= LONGEST else job.job
 
 
 def _submissions(
@@ -115,11 +133,12 @@ def _submissions(
     """The jobs whose recorded priority is that of their submission, with the turns in which they were
     submitted.
 
-    Tasks of arrays are skipped because they may have the priority of their start. Priority 0 means that a job
-    was held.
+    The last task of an array has the record that Slurm made at the submission of the array. Others have the priority
+    of their start. Priority 0 means that a job was held.
     """
-    runs: list[AccountedRun | NeverStarted] = [run for run in jobs.runs if "_" not in run.shown]
-    for job in (*runs, *jobs.never_started):
+    for job in (*jobs.runs, *jobs.never_started):
+        if _array_of(job) != job.job:
+            continue
         turn, seconds = divmod(job.submit - begin, period)
         text = job.priority
         if turn < 0 or not text.isdecimal() or len(text) > LONGEST or not int(text):
