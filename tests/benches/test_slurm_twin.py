@@ -284,26 +284,19 @@ def test_every_recorded_start_of_a_scheduler_has_one_answer(tmp_path: Path) -> N
     """The counts of each scheduler's answers add up to the starts that sacct says it made."""
     log = tmp_path / "log.csv"
     twin_single.imported(RECORDS, log)
-    found = twin_single.counts(log, RECORDS, machine(RECORDS / "topology.conf"), twin.POLICY)
+    found = twin_single.counts(log, machine(RECORDS / "topology.conf"), twin.POLICY)
     with open(RECORDS / "jobs.txt", newline="") as file:
         flags = [row["Flags"] for row in csv.DictReader(file, delimiter=";")]
-    for flag, by in twin_single.SCHEDULERS.items():
-        asked = sum(found[by][answer] for answer in twin_single.ANSWERS)
-        assert asked == sum(flag in flags.split(",") for flags in flags) > 0
+    for flag, by in accounting_jobs.SCHEDULERS.items():
+        asked = sum(found[by].answers.get(answer, 0) for answer in twin_single.ANSWERS)
+        assert asked == found[by].asked == sum(flag in flags.split(",") for flags in flags) > 0
 
 
-def test_records_without_flags_name_no_scheduler(tmp_path: Path) -> None:
-    """Without the column Flags no start can be asked about: one sentence says so."""
-    (tmp_path / "jobs.txt").write_text("JobIDRaw;Start\n1;5\n")
-    with pytest.raises(InputError, match=r"jobs\.txt:1: no column Flags"):
-        twin_single.counts(_log(tmp_path), tmp_path, machine(RECORDS / "topology.conf"), twin.POLICY)
-
-
-def _log(directory: Path) -> Path:
-    log = directory / "log.csv"
+def test_a_log_that_names_no_schedulers_has_no_single_decisions(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
     log.write_text("id,submit,run,nodes,start,hosts\n1,0,10,1,5,twin1\n")
-    (directory / "log-slurm.json").write_text('{"epoch": 0}\n')
-    return log
+    (tmp_path / "log-slurm.json").write_text('{"epoch": 0}\n')
+    assert twin_single.counts(log, machine(RECORDS / "topology.conf"), twin.POLICY) == {}
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,7 @@ def test_a_job_keeps_its_times_and_its_owner(dump):
             "priority": "1000",
             "reason": "",
             "earlier_runs": "",
+            "scheduler": "",
         }
     ]
     assert (imported.jobs, imported.zero) == (1, ZERO + 40)
@@ -142,6 +143,15 @@ def test_generic_resources_are_an_even_part_of_each_node(dump, tmp_path):
     assert (row["resource:gpu"], row["resource:gpu:h100"], row["resource:nic"]) == ("2", "2", "1")
     (tmp_path / "log.csv").write_text(imported.csv)
     assert len(sources.workload(tmp_path / "log.csv")) == 1
+
+
+def test_a_type_counts_only_if_the_job_asked_for_it(dump):
+    """The job got h100s on its two nodes and would have taken any GPUs."""
+    got, asked = "cpu=2,gres/gpu=4,gres/gpu:h100=4,node=2", "cpu=2,gres/gpu=4,node=2"
+    (row,) = rows_of(accounting_workload.read(dump(table({"AllocTRES": got, "ReqTRES": asked})), shared=True))
+    assert row["resource:gpu"] == "2" and "resource:gpu:h100" not in row
+    (row,) = rows_of(accounting_workload.read(dump(table({"AllocTRES": got, "ReqTRES": got})), shared=True))
+    assert (row["resource:gpu"], row["resource:gpu:h100"]) == ("2", "2")
 
 
 def test_every_run_of_a_requeued_job_is_a_job(dump):

@@ -17,7 +17,7 @@ from topolane import texts
 from topolane._engine import Workload, retrace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from topolane._engine import Machine
 
@@ -48,6 +48,16 @@ class Decisions:
         """The part of the recorded starts that the queue decides too, in percent; 100 without any."""
         alike = sum(self.answers.get(answer, 0) for answer in SAME)
         return 100 * alike / self.asked if self.asked else 100.0
+
+
+def merged(each: Iterable[Decisions]) -> Decisions:
+    """The sum of several counts."""
+    answers: Counter[str] = Counter()
+    more = 0
+    for one in each:
+        answers.update(one.answers)
+        more += one.more
+    return Decisions(dict(answers), more)
 
 
 def of_log(log: Path, machine: Machine, policy: str, config: str) -> dict[str, Decisions]:

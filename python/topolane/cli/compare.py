@@ -11,6 +11,7 @@ import click
 from topolane import failures
 from topolane._engine import InputError
 from topolane.cli import common, over_seeds, settings, tables
+from topolane.sources import Shape
 from topolane.sweep import Task, compare, figures, over, shares_bought_back, tasks_for
 from topolane.sweep.seeds import tasks_of
 

@@ -21,6 +21,7 @@ from topolane.slurm import (
     accounting_nice,
     accounting_order,
     accounting_requeues,
+    accounting_reservations,
     accounting_unmodelled,
 )
 from topolane.slurm.accounting_jobs import AccountedJobs, AccountedRun
@@ -106,6 +107,7 @@ def read(
     failures = _failures(there["events.txt"], jobs, zero, notes)
     config = accounting_config.of(there, jobs, zero, notes)
     notes += _reservations(config)
+    accounting_reservations.note_jobs(jobs, config, zero, notes)
     notes += accounting_unmodelled.of(there, jobs, config)
     settings = accounting.config(path) if (path := there["config.txt"]) else {}
     accounting_order.note(jobs, settings)

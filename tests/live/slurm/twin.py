@@ -132,7 +132,7 @@ def single(records: Path) -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="topolane-bench-") as scratch:
         log = Path(scratch) / "log.csv"
         twin_single.imported(records, log)
-        found = twin_single.counts(log, records, machine(records / twin_run.TOPOLOGY), POLICY)
+        found = twin_single.counts(log, machine(records / twin_run.TOPOLOGY), POLICY)
     return twin_single.rows(found)
 
 
