@@ -127,15 +127,17 @@ impl Retrace {
         if ids.is_empty() {
             return;
         }
-        // The records do not give an order within a second, so ask in both orders and keep the better answer.
-        let knowing = [self.slurm.clone(), self.knowing_this_second()];
-        let [starts, other] =
-            knowing.map(|mut slurm| would_start(view, |view| by.run(&mut slurm, view)));
+        // The records do not give an order within a second, so ask in each order and keep the best answer.
+        let knowing = [(false, false), (true, true), (true, false), (false, true)];
+        let answers = knowing.map(|(arrivals, ends)| {
+            let mut slurm = self.knowing_this_second(arrivals, ends);
+            would_start(view, |view| by.run(&mut slurm, view))
+        });
         let wrong = |starts: &HashMap<u64, _>| {
             let missing = ids.iter().filter(|id| !starts.contains_key(id)).count();
             missing + starts.keys().filter(|id| !ids.contains(id)).count()
         };
-        let starts = if wrong(&other) < wrong(&starts) { other } else { starts };
+        let Some(starts) = answers.into_iter().min_by_key(wrong) else { return };
         let recorded = ids.iter().map(|&id| (id, self.answer(view, &starts, id, by))).collect();
         let mut more: Vec<u64> = starts.into_keys().filter(|id| !ids.contains(id)).collect();
         more.sort_unstable();
@@ -156,7 +158,7 @@ impl Retrace {
             };
             return RetraceAnswer::Same(set(placement.nodes()) == set(&self.starts[&id].nodes));
         }
-        let mut slurm = self.knowing_this_second();
+        let mut slurm = self.knowing_this_second(true, true);
         if slurm.waiting.get(&id).is_none_or(|standing| standing.since > view.now) {
             return RetraceAnswer::Not(Because::Unknown);
         }
@@ -174,11 +176,15 @@ impl Retrace {
         RetraceAnswer::Not(if alone.contains_key(&id) { Because::Others } else { Because::Nodes })
     }
 
-    /// A copy of the queue that also knows what happened in this second.
-    fn knowing_this_second(&self) -> Slurm {
+    /// A copy of the queue that also knows which jobs arrived or ended in this second.
+    fn knowing_this_second(&self, arrivals: bool, ends: bool) -> Slurm {
         let mut slurm = self.slurm.clone();
-        slurm.completing.clear();
-        slurm.waiting.values_mut().for_each(|standing| standing.seen = standing.since);
+        if ends {
+            slurm.completing.clear();
+        }
+        if arrivals {
+            slurm.waiting.values_mut().for_each(|standing| standing.seen = standing.since);
+        }
         slurm
     }
 
@@ -203,8 +209,20 @@ impl Retrace {
                 self.slurm.arrive(&waiting.request, view.now);
             }
         }
+        // Priorities are computed before backfill runs. It has not run if it would have started jobs that did not start.
+        let mut tested = Vec::new();
+        for (&id, standing) in &mut self.slurm.waiting {
+            let was_tested = before.get(&id).is_some_and(|before| before.is_tested);
+            if standing.is_tested && !was_tested {
+                standing.is_tested = false;
+                tested.push(id);
+            }
+        }
         if self.slurm.clock.last_period > last_period {
             self.slurm.set_priorities(view);
+        }
+        for id in tested.into_iter().filter(|_| starts.is_empty()) {
+            self.slurm.waiting.entry(id).and_modify(|standing| standing.is_tested = true);
         }
     }
 
