@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from topolane.baseline import flavours
-from topolane.baseline.details import UNKNOWN, Details
 from topolane.baseline.decisions import BY, Decisions
+from topolane.baseline.details import UNKNOWN, Details
 from topolane.baseline.measures import RunArrays, Waits, least_difference
 from topolane.baseline.reasons import counted, reasons
 from topolane.inference.log import cores_of, earlier_nodes, held_nodes
@@ -131,7 +131,12 @@ class Baseline:
             "earlier": self.earlier,
             "later": self.later,
             "decisions": {
-                by: {"starts": found.asked, "same": found.same / 100, "others": found.more, "answers": found.answers}
+                by: {
+                    "starts": found.asked,
+                    "same": found.same / 100,
+                    "others": found.more,
+                    "answers": found.answers,
+                }
                 for by, found in self.decisions.items()
             },
             "flavour": self.flavour or None,

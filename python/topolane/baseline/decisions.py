@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 BY = {"main": "main scheduler", "backfill": "backfill"}
 """The schedulers, and what texts call them."""
+MOST = 50_000
+"""Logs of more jobs are not asked about: each question copies the queue."""
 SAME = ("same", "other nodes")
 """The answers that count as the same decision."""
 START = tuple[int, float, list[int], str | None]
@@ -107,7 +109,16 @@ def counted(
 
 
 def _rows(log: Path) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(texts.decoded(texts.unzipped(texts.read_bytes(log, texts.LARGE), str(log), texts.LARGE), str(log)), newline="")))
+    return list(
+        csv.DictReader(
+            io.StringIO(
+                texts.decoded(
+                    texts.unzipped(texts.read_bytes(log, texts.LARGE), str(log), texts.LARGE), str(log)
+                ),
+                newline="",
+            )
+        )
+    )
 
 
 def _stem(log: Path) -> str:

@@ -7,9 +7,12 @@ users and settings were drawn at random (docs/benchmarks/slurm.md).
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 if TYPE_CHECKING:
     from topolane._engine import Workload
@@ -40,20 +43,26 @@ FLAVOURS = {
 }
 
 
-def of(config: Path, workload: Workload) -> str:
-    """The flavour of a cluster. config: the configuration of the queue slurm. Raises OSError."""
+def of(config: Path, log: Path, workload: Workload) -> str:
+    """The flavour of a cluster. config: the configuration of the queue slurm; log: the file of the workload.
+
+    Raises OSError.
+    """
     found = json.loads(config.read_text())
     if found.get("preemption", {}).get("by"):
         return "qos-preemption"
     if len({row.get("tier", 0) for row in found.get("partitions", [])}) > 1:
         return "partitions"
-    columns = workload.columns()
-    if any(name.startswith("resource:gpu") or name == "gpus" for name in columns):
+    with gzip.open(log, "rt") if log.suffix == ".gz" else open(log) as file:
+        columns = file.readline().strip().split(",")
+    if any(name.startswith("resource:gpu") or name in ("gpus", "gpus_per_node") for name in columns):
         return "gpus"
-    if "cores" in columns:
+    if not bool(np.isnan(workload.columns()["cores"]).all()):
         return "fair-shared"
     weights = found.get("priority", {})
-    weighs = any(weights.get(f"weight_{what}") for what in ("age", "fair_share", "job_size", "partition", "qos"))
+    weighs = any(
+        weights.get(f"weight_{what}") for what in ("age", "fair_share", "job_size", "partition", "qos")
+    )
     return "fair-whole" if weighs else "basic"
 
 

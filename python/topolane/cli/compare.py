@@ -243,12 +243,15 @@ def _baseline(run: Run, moved: Sequence[Run], task: Task, *, with_details: bool)
     waits = [each.summary["mean_wait"] for each in moved]
     found = dataclasses.replace(found, least=max(found.least, draws.least_difference(waits)))
     config = task.config_of_queue()
-    if not with_details or task.queue != "slurm" or not isinstance(config, str):
+    log = Path(task.workload)
+    if not with_details or task.queue != "slurm" or not isinstance(config, str) or not log.is_file():
         return found
-    flavour = flavours.of(Path(config), jobs)
+    flavour = flavours.of(Path(config), log, jobs)
     # Only in the records themselves is the state that Slurm was in.
-    is_as_recorded = task.shape == Shape() and not (task.nodes or task.failures)
-    asked = decisions.of_log(Path(task.workload), fabric, task.policy, config) if is_as_recorded else {}
+    is_as_recorded = (
+        task.shape == Shape() and not (task.nodes or task.failures) and len(jobs) <= decisions.MOST
+    )
+    asked = decisions.of_log(log, fabric, task.policy, config) if is_as_recorded else {}
     return dataclasses.replace(found, decisions=asked, flavour=flavour)
 
 

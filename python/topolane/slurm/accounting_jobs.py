@@ -452,7 +452,9 @@ class _Reader:
                 reservation=reservation,
                 processors=_requested(at("ReqTRES")),
                 licenses=licenses,
-                scheduler=next((SCHEDULERS[flag] for flag in at("Flags").split(",") if flag in SCHEDULERS), ""),
+                scheduler=next(
+                    (SCHEDULERS[flag] for flag in at("Flags").split(",") if flag in SCHEDULERS), ""
+                ),
             )
         )
 

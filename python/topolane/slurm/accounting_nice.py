@@ -226,7 +226,9 @@ def _telling(jobs: list[Submission]) -> list[Submission]:
     return [one for one in jobs if one.when >= SECOND_SECOND and one.priority > LOWEST]
 
 
-def _with_levels(turns: Turns, levels: dict[int, Level], period: int) -> Iterator[tuple[Submission, int, bool]]:
+def _with_levels(
+    turns: Turns, levels: dict[int, Level], period: int
+) -> Iterator[tuple[Submission, int, bool]]:
     """The jobs, each with the level at its submission and whether that level is certain.
 
     It is certain if jobs before and after the job in the turn have this level, or one in the second half of the turn and

@@ -76,7 +76,9 @@ def note_jobs(jobs: AccountedJobs, config: dict[str, Any], zero: int, notes: lis
     Accounting names none if the job was submitted before the reservation began. config: the configuration of the queue
     slurm.
     """
-    kept = [(row, frozenset(names_in(row["nodes"]))) for row in config.get("reservations", ()) if row["nodes"]]
+    kept = [
+        (row, frozenset(names_in(row["nodes"]))) for row in config.get("reservations", ()) if row["nodes"]
+    ]
 
     def of(run: AccountedRun) -> str:
         start = run.start - zero
@@ -92,4 +94,6 @@ def note_jobs(jobs: AccountedJobs, config: dict[str, Any], zero: int, notes: lis
             jobs.runs[place] = run._replace(reservation=name)
             count += 1
     if count:
-        notes.append(f"{plural(count, 'run')} on the nodes of a reservation, which accounting does not name: in it")
+        notes.append(
+            f"{plural(count, 'run')} on the nodes of a reservation, which accounting does not name: in it"
+        )

@@ -82,9 +82,7 @@ def _flavour(name: str) -> Callable[[Callable[[random.Random], Site]], Callable[
 
 @_flavour("basic")
 def _basic(draw: random.Random) -> Site:
-    return _site(
-        _settings(draw, PriorityType="priority/basic"), {"pbatch": f"Nodes=ALL Default=YES {WHOLE}"}
-    )
+    return _site(_settings(draw, PriorityType="priority/basic"), {"pbatch": f"Nodes=ALL Default=YES {WHOLE}"})
 
 
 @_flavour("fair-whole")
@@ -153,7 +151,9 @@ def plan(flavour: str, seed: int) -> Plan:
     )
     made = [dataclasses.replace(job, submit=round(submit, 1)) for job, submit in zip(made, submits)]
     made = [
-        dataclasses.replace(job, cancelled=job.submit + draw.uniform(10, 120)) if draw.random() < 0.03 else job
+        dataclasses.replace(job, cancelled=job.submit + draw.uniform(10, 120))
+        if draw.random() < 0.03
+        else job
         for job in made
     ]
     reservations = _reservations(draw, span) if flavour == "qos-preemption" else []
@@ -212,7 +212,10 @@ class _Jobs:
         if self._flavour == "gpus":
             if draw.random() < 0.25:
                 return draw.choice((1, 1, 2)), (f"--ntasks-per-node={draw.choice((2, 4, 8, 16))}",)
-            nodes, gpus = draw.choices((1, 2, draw.randint(3, 6)), (50, 30, 20))[0], draw.choice((1, 1, 2, 2, 4))
+            nodes, gpus = (
+                draw.choices((1, 2, draw.randint(3, 6)), (50, 30, 20))[0],
+                draw.choice((1, 1, 2, 2, 4)),
+            )
             kind = "" if gpus == 4 or draw.random() < 0.6 else draw.choice(("a:", "b:"))
             return nodes, (f"--gres=gpu:{kind}{gpus}", f"--ntasks-per-node={draw.choice((1, 2, 4)) * gpus}")
         most = 16 if partition == "pwide" else 14
@@ -259,7 +262,10 @@ def _course(first: int, draw: random.Random, course: Reservation) -> list[Job]:
 def _events(draw: random.Random, span: float) -> list[Event]:
     """A drain of some nodes, and on some plans a node that goes down."""
     first = draw.randint(1, NODES - 3)
-    events = [Event(0.3 * span, "drain", (first, first + 1)), Event(0.55 * span, "resume", (first, first + 1))]
+    events = [
+        Event(0.3 * span, "drain", (first, first + 1)),
+        Event(0.55 * span, "resume", (first, first + 1)),
+    ]
     if draw.random() < 0.5:
         node = draw.randint(1, NODES)
         events += [Event(0.7 * span, "down", (node, node)), Event(0.8 * span, "resume", (node, node))]

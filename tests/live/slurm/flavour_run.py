@@ -6,7 +6,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path[:0] = [str(ROOT / part) for part in ("benches", "benches/slurm", "tests", "tests/slurm", "tests/live/slurm")]
+sys.path[:0] = [
+    str(ROOT / part) for part in ("benches", "benches/slurm", "tests", "tests/slurm", "tests/live/slurm")
+]
 
 import flavour_plan
 import slurm_sites

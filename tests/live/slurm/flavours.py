@@ -57,7 +57,9 @@ def run(options: Options) -> None:
         if out.exists():
             return ""
         words = (ROOT / "tools" / "enclosed", sys.executable, ROOT / "tests/live/slurm/flavour_run.py")
-        done = subprocess.run([*words, flavour, str(options.seed), out.resolve()], capture_output=True, text=True)
+        done = subprocess.run(
+            [*words, flavour, str(options.seed), out.resolve()], capture_output=True, text=True
+        )
         return f"{out.name}: {done.stderr.strip()[-500:]}" if done.returncode else ""
 
     with ThreadPoolExecutor(options.at_once) as pool:

@@ -146,7 +146,9 @@ class Site:
     @property
     def interval(self) -> float:
         """Seconds between two turns of backfill."""
-        given = dict(each.partition("=")[::2] for each in str(self.settings["SchedulerParameters"]).split(","))
+        given = dict(
+            each.partition("=")[::2] for each in str(self.settings["SchedulerParameters"]).split(",")
+        )
         return float(given["bf_interval"])
 
 
@@ -167,7 +169,6 @@ class TwinPlan(Plan):
     """The plan of the twin of 72 nodes."""
 
     partitions: Partitions
-
 
 
 def plan(
