@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from topolane._engine import Machine
+    from topolane.policy import Policy
 
 BY = {"main": "main scheduler", "backfill": "backfill"}
 """The schedulers, and what texts call them."""
@@ -62,7 +63,7 @@ def merged(each: Iterable[Decisions]) -> Decisions:
     return Decisions(dict(answers), more)
 
 
-def of_log(log: Path, machine: Machine, policy: str, config: str) -> dict[str, Decisions]:
+def of_log(log: Path, machine: Machine, policy: str | Policy, config: str) -> dict[str, Decisions]:
     """The decisions in a log that `topolane workload import` wrote, by scheduler; empty if the log names no schedulers.
 
     config: the file with the configuration of the queue. Raises InputError and OSError.
@@ -91,19 +92,23 @@ def of_log(log: Path, machine: Machine, policy: str, config: str) -> dict[str, D
 
 
 def counted(
-    workload: Workload, machine: Machine, policy: str, config: tuple[str, str], starts: Sequence[START]
+    workload: Workload,
+    machine: Machine,
+    policy: str | Policy,
+    config: tuple[str, str],
+    starts: Sequence[START],
 ) -> dict[str, Decisions]:
     """The decisions at recorded starts, by scheduler. config: the name and the text of the queue's configuration.
 
     A pass that continues into the next second is one pass, so a job that the same scheduler started then does
     not count as another job. Raises InputError.
     """
-    of = {place: start for place, *start in starts}
+    of = {start[0]: start for start in starts}
     answers: dict[str, Counter[str]] = {by: Counter() for by in BY}
     more: Counter[str] = Counter()
     for time, by, found, others in retrace(workload, machine, policy, config, list(starts)):
         answers[by].update(answer for _, answer in found)
-        is_same_pass = [job in of and of[job][0] <= time + 1 and of[job][2] == by for job in others]
+        is_same_pass = [job in of and of[job][1] <= time + 1 and of[job][3] == by for job in others]
         more[by] += is_same_pass.count(False)
     return {by: Decisions(dict(answers[by]), more[by]) for by in BY}
 

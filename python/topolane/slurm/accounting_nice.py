@@ -136,7 +136,8 @@ def _submissions(
     The last task of an array has the record that Slurm made at the submission of the array. Others have the priority
     of their start. Priority 0 means that a job was held.
     """
-    for job in (*jobs.runs, *jobs.never_started):
+    every: list[AccountedRun | NeverStarted] = [*jobs.runs, *jobs.never_started]
+    for job in every:
         if _array_of(job) != job.job:
             continue
         turn, seconds = divmod(job.submit - begin, period)

@@ -233,7 +233,7 @@ class _Jobs:
 
 
 def _reservations(draw: random.Random, span: float) -> list[Reservation]:
-    """A course's nodes, and nodes that nobody may use for a while."""
+    """A course's nodes, and nodes that no user may use for a while."""
     first = draw.randint(1, 12)
     course = Reservation("course", int(span * 0.3), 3, (first, first + 3), f"users={STUDENT[1]}")
     first = draw.randint(17, 21)

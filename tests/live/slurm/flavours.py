@@ -34,7 +34,7 @@ POLICY = "slurm-cons-tres"
 LEAST = {"main": 95, "backfill": 90}
 """The targets of single decisions, in percent."""
 NOISE = 5.0
-"""A mean wait that is off by so many percent is close enough, however close Slurm's own runs are."""
+"""In percent: a mean wait that is off by at most this is close enough, however close Slurm's own runs are."""
 
 
 class Recorded(NamedTuple):
