@@ -333,6 +333,28 @@ def test_what_is_written_is_compared(dump, tmp_path, topolane):
     assert "2 jobs" in done.stdout
 
 
+def test_a_run_that_started_on_reserved_nodes_is_in_the_reservation(dump):
+    """No other job may start there. Runs before, after and only in part on its nodes are not in it."""
+    runs = [at(5), at(20), at(25, NodeList="n[2-3]"), at(60)]
+    rows = table(*({"JobIDRaw": number, "JobID": number} | run for number, run in enumerate(runs, start=1)))
+    kept = f"Cluster|Name|TimeStart|TimeEnd|NodeName\nhex|course|{ZERO + 20}|{ZERO + 60}|n[1-2]\n"
+    imported = accounting_workload.read(dump(rows, reservations=kept))
+    assert [row["reservation"] for row in rows_of(imported)] == ["", "course", "", ""]
+    assert says_once(imported, "1 run on the nodes of a reservation, which accounting does not name: in it")
+
+
+def test_runs_of_jobs_that_became_one_are_kept(dump):
+    """All runs of the job, with the schedulers that started them."""
+    first = at(0, 50, State="NODE_FAIL", NodeList="n[1-2]", Flags="SchedMain,StartReceived")
+    second = at(60, 90, Restarts=1, Submit=ZERO + 50, Flags="SchedBackfill")
+    down = f"Cluster|NodeName|TimeStart|TimeEnd|State\nhex|n1|{ZERO + 50}|{ZERO + 55}|DOWN*\n"
+    imported = accounting_workload.read(dump(table(first, second, at(5, JobIDRaw=11)), events=down))
+    runs = list(csv.DictReader(io.StringIO(imported.runs)))
+    assert [(row["start"], row["scheduler"]) for row in runs] == [("0", "main"), ("60", "backfill")]
+    assert [row["job"] for row in rows_of(imported) if row["earlier_runs"]] == ["10"]
+    assert accounting_workload.read(dump(table({}))).runs is None
+
+
 def test_reservations_are_counted(dump):
     """Only those that kept nodes while the jobs were there."""
     directory = dump(
