@@ -631,7 +631,7 @@ fn jobs_are_sorted_from_the_order_of_their_numbers() {
     let job = |id: u64, qos: &str| {
         let request = ask(id, 24, 100.0, ("", "", qos));
         let whose = request.attributes.as_ref().unwrap();
-        let nice = 100 * id as i64 - 400;
+        let nice = [-300, -200, -100][id as usize - 1];
         let attributes = Attributes { nice, queued: Some(id as f64), ..(**whose).clone() };
         Request { attributes: Some(Arc::new(attributes)), ..request }
     };
