@@ -16,6 +16,7 @@ from typing import Any
 OPTIMISED = ".venv/.optimised"
 INSTALLED = ".venv/.test-installed"
 FETCHED = "fetched-components"
+FLAVOURS = ("basic", "fair-whole", "fair-shared", "qos-preemption", "partitions", "gpus")
 OPENMPI = {"mpiexec.openmpi": "apt-get install openmpi-bin libopenmpi-dev"}
 CORES_OF_KUBERNETES = "nodes of 8 GPUs, 8 in a rack, 4 racks in a block"
 PATHS = {
@@ -406,6 +407,14 @@ CASES = (
         Option("single-decisions", False, "ask queue slurm about each recorded start, instead of a replay"),
         Option("shaken", 0, "replays with times that differ by a second, this many in each way"),
     ), quick={"slurmds": 24, "jobs": 60, "minutes": 4.0}, named=True, builds=(OPTIMISED, INSTALLED, FETCHED)),
+    Case("slurm/flavours", "how close replays come to a real Slurm under six different rules", "flavours:measure", (
+        Option("out", None, "run Slurm (root) and write its records to this directory", Path, group="what"),
+        Option("records", None, "measure the records in this directory", Path, group="what"),
+        Option("flavours", list(FLAVOURS), "rules of the cluster", choices=FLAVOURS, many=True),
+        Option("runs", 4, "runs of each plan"),
+        Option("at-once", 6, "Slurms that run at the same time"),
+        _seed("jobs, users and settings"),
+    ), quick={"flavours": ["basic"], "runs": 1}, named=True, builds=(OPTIMISED, INSTALLED, FETCHED)),
     Case("sweep", "1,024 runs over a Dask cluster on this machine: runs a second, and the same table", "sweep:measure", (
         Option("workers", "1,2", "numbers of workers, with commas"),
         Option("jobs", 300, "of each run"),

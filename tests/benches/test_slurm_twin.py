@@ -19,6 +19,9 @@ from topolane.sources import machine
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / part) for part in ("benches", "benches/slurm", "tests/live/slurm", "tests/slurm")]
 
+import flavour_plan
+import flavours
+import registry
 import run
 import twin
 import twin_plan
@@ -28,6 +31,8 @@ import twin_single
 import twin_synthetic
 import twin_table
 from measure import Row
+from topolane.baseline import flavours as known_flavours
+from topolane.baseline.decisions import Decisions
 
 RECORDS = ROOT / "tests" / "live" / "slurm" / "records-of-a-twin"
 
@@ -91,9 +96,9 @@ def test_the_plan_is_one_that_slurm_can_carry_out(nodes: int, jobs: int, minutes
         if job.after:
             other = by_number[job.after[1]]
             assert (other.user, other.submit <= job.submit) == (job.user, True)
-    assert {job.qos for job in plan.jobs} == set(plan.qos())
+    assert {job.qos for job in plan.jobs} == set(plan.site.qos)
     widest = max(job.nodes for job in plan.jobs if job.qos == "large")
-    assert f"MaxTRESPerUser=node={nodes // 3}" in plan.qos()["large"]
+    assert f"MaxTRESPerUser=node={nodes // 3}" in plan.site.qos["large"]
     assert widest <= math.floor(twin_plan.WIDEST * nodes) <= nodes // 3
 
 
@@ -284,26 +289,19 @@ def test_every_recorded_start_of_a_scheduler_has_one_answer(tmp_path: Path) -> N
     """The counts of each scheduler's answers add up to the starts that sacct says it made."""
     log = tmp_path / "log.csv"
     twin_single.imported(RECORDS, log)
-    found = twin_single.counts(log, RECORDS, machine(RECORDS / "topology.conf"), twin.POLICY)
+    found = twin_single.counts(log, machine(RECORDS / "topology.conf"), twin.POLICY)
     with open(RECORDS / "jobs.txt", newline="") as file:
         flags = [row["Flags"] for row in csv.DictReader(file, delimiter=";")]
-    for flag, by in twin_single.SCHEDULERS.items():
-        asked = sum(found[by][answer] for answer in twin_single.ANSWERS)
-        assert asked == sum(flag in flags.split(",") for flags in flags) > 0
+    for flag, by in accounting_jobs.SCHEDULERS.items():
+        asked = sum(found[by].answers.get(answer, 0) for answer in twin_single.ANSWERS)
+        assert asked == found[by].asked == sum(flag in flags.split(",") for flags in flags) > 0
 
 
-def test_records_without_flags_name_no_scheduler(tmp_path: Path) -> None:
-    """Without the column Flags no start can be asked about: one sentence says so."""
-    (tmp_path / "jobs.txt").write_text("JobIDRaw;Start\n1;5\n")
-    with pytest.raises(InputError, match=r"jobs\.txt:1: no column Flags"):
-        twin_single.counts(_log(tmp_path), tmp_path, machine(RECORDS / "topology.conf"), twin.POLICY)
-
-
-def _log(directory: Path) -> Path:
-    log = directory / "log.csv"
+def test_a_log_that_names_no_schedulers_has_no_single_decisions(tmp_path: Path) -> None:
+    log = tmp_path / "log.csv"
     log.write_text("id,submit,run,nodes,start,hosts\n1,0,10,1,5,twin1\n")
-    (directory / "log-slurm.json").write_text('{"epoch": 0}\n')
-    return log
+    (tmp_path / "log-slurm.json").write_text('{"epoch": 0}\n')
+    assert twin_single.counts(log, machine(RECORDS / "topology.conf"), twin.POLICY) == {}
 
 
 @pytest.mark.parametrize(
@@ -326,3 +324,29 @@ def test_the_import_finds_the_nice_values_that_slurm_was_given(
     imported = accounting_workload.read(RECORDS.with_name(records))
     rows = csv.DictReader(io.StringIO(imported.csv))
     assert {int(row["job"]): row["nice"] for row in rows if row["nice"]} == given
+
+
+@pytest.mark.parametrize("flavour", flavour_plan.NAMES)
+def test_a_plan_of_a_flavour_is_the_same_for_a_seed_and_another_for_another(flavour: str) -> None:
+    plan = flavour_plan.plan(flavour, 1)
+    assert plan == flavour_plan.plan(flavour, 1) != flavour_plan.plan(flavour, 2)
+    assert 110 <= len(plan.jobs) <= 160
+    assert {job.partition for job in plan.jobs} <= plan.site.partitions.keys()
+    assert {job.qos for job in plan.jobs} <= plan.site.qos.keys()
+    assert all(1 <= job.nodes <= flavour_plan.NODES and job.run < 60 * job.minutes for job in plan.jobs)
+
+
+def test_the_bench_has_every_flavour_and_the_command_knows_each() -> None:
+    assert tuple(flavour_plan.NAMES) == tuple(flavour_plan.FLAVOURS) == registry.FLAVOURS
+    assert known_flavours.FLAVOURS.keys() == flavour_plan.NAMES.keys()
+
+
+def test_a_mean_wait_is_judged_by_what_slurm_is_off_itself() -> None:
+    """Two runs of a plan with mean waits of 100 and 110 s are 10 and 9.1 % apart. Replays are off by 5 and 10 %."""
+    decisions = {"main": Decisions({"same": 19, "limit": 1}, 2), "backfill": Decisions({"other nodes": 4}, 0)}
+    runs = [flavours.Recorded(100, 105, decisions), flavours.Recorded(110, 99, decisions)]
+    main, backfill, off, noise = flavours.rows("basic", [runs])
+    assert (main.median, backfill.median) == (95, 100)
+    assert "of 40, and 4 others" in main.what
+    assert off.median == pytest.approx(7.5)
+    assert off.limit == noise.median == pytest.approx((10 + 100 / 11) / 2)

@@ -224,6 +224,21 @@ def test_priority_basic_orders_by_the_recorded_number(tmp_path):
     assert order[:3] == [1, 2, 5] and set(order[3:5]) == {4, 6} and order[5:] == [3, 7]
 
 
+def test_in_a_second_jobs_go_by_their_number_and_tasks_by_that_of_their_array(tmp_path):
+    """sort_job_queue2: the second of the submission, then the job number, then the task. The array 2 got the numbers 2, 4 and 5."""
+    rows = [
+        job(1, 100),
+        job(3, 100),
+        job(4, 100) | {"JobID": "2_1"},
+        job(5, 100) | {"JobID": "2_2"},
+        job(2, 100) | {"JobID": "2_3"},
+        job(6, 99),
+    ]
+    multifactor = BASIC.replace("basic", "multifactor")
+    order = order_of(accounting_workload.read(dump(tmp_path / "dump", rows, config=multifactor)))
+    assert order == [6, 1, 4, 5, 2, 3]
+
+
 def test_other_priorities_leave_ties_to_the_submission(tmp_path):
     """Under priority/multifactor the recorded priority is no number of a place."""
     rows = [job(1, 100, priority=5), job(2, 110, eligible=500, priority=9), job(3, 120, priority=7)]

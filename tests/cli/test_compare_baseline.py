@@ -315,3 +315,47 @@ def test_a_job_that_runs_twice_waits_from_its_first_submission_to_its_last_start
         (row,) = csv.DictReader(file)
     assert float(row["replayed_wait"]) == float(row["replayed_start"]) >= 3600
     assert float(row["recorded_wait"]) == 3700
+
+
+HEADER = "id,submit,run,walltime,nodes,start,hosts,scheduler,earlier_runs\n"
+
+
+@pytest.fixture
+def asked(write):
+    """Two jobs of all nodes: Slurm's main scheduler started the first twice, and backfill the second."""
+    write("topology.conf", "SwitchName=leaf Nodes=n[1-4]\n")
+    write("queue.json", "{}")
+    write("log.csv", HEADER + "1,0,10,60,4,40,n[1-4],main,1:5:4\n2,2,10,60,4,20,n[1-4],backfill,\n")
+    write("log-runs.csv", HEADER + "1,0,5,60,4,1,n[1-4],main,\n10000000001,25,10,60,4,40,n[1-4],main,\n")
+    return (
+        *("compare", "--machine", "topology.conf", "--trace", "log.csv", "--policies", "first-fit"),
+        *(
+            "--queue",
+            "slurm",
+            "--queue-config",
+            "queue.json",
+            "--scenarios",
+            "none",
+            "--baseline",
+            "--no-report",
+        ),
+    )
+
+
+def test_the_baseline_counts_single_decisions(topolane, asked):
+    """Every run is asked about: both runs of the first job and the second job, each in the recorded state."""
+    said = " ".join(topolane(*asked).split())
+    assert (
+        "the queue starts the same job in 100 % of 2 (main scheduler) and 100 % of 1 (backfill), and 0 other jobs."
+        in said
+    )
+    assert "Clusters like this (priority/basic), measured:" in said
+    found = json.loads(topolane(*asked, "--json"))["baseline"]
+    assert found["flavour"] == "basic"
+    assert found["decisions"]["main"] == {"starts": 2, "same": 1.0, "others": 0, "answers": {"same": 2}}
+
+
+def test_single_decisions_are_only_of_records_that_nothing_changes(topolane, asked):
+    for change in (("--days", 1), ("--limit", 1)):
+        assert "Single decisions" not in topolane(*asked, *change)
+    assert "Single decisions" not in topolane(*asked[:8], "easy", *asked[11:])

@@ -131,10 +131,24 @@ def test_jobs_that_came_before_a_late_computation_tell_nothing_of_the_new_rank()
     assert imported([*jobs, *later]) == {6: 90}
 
 
-def test_a_task_of_an_array_is_not_compared():
-    """Slurm may record it when it starts, with an age."""
-    task = job(2, 62, 2, nice=70, shown="2_1")
-    assert imported([job(1, 61, 2), task, job(3, 63, 2)]) == {}
+def test_all_tasks_of_an_array_have_the_nice_value_of_its_own_record():
+    """The last task keeps the record that Slurm made at the submission. Others get theirs when they start, with an age."""
+    tasks = [job(3, 62, 2, nice=40, shown="2_1"), job(2, 62, 2, nice=70, shown="2_2")]
+    assert imported([job(1, 61, 2), *tasks, job(4, 63, 2)]) == {2: 70, 3: 70}
+    assert imported([job(1, 61, 2), tasks[0], job(4, 63, 2)]) == {}
+
+
+def test_a_job_alone_of_its_size_may_have_a_nice_value():
+    """Most sizes are rare, and one job without a rank does not show that the formula is wrong."""
+    assert imported([job(1, 61, 2), job(2, 62, 2, nice=70, nodes=9), job(3, 63, 2)]) == {2: 70}
+
+
+def test_a_rank_holds_until_the_next_turn_if_that_has_it_too():
+    """Between job 2 and job 4 there is one computation of priorities, after job 3 or before it. Job 2 of the first half of a turn
+    may have come before another one."""
+    later = [job(4, 125, 2), job(5, 126, 2)]
+    assert imported([job(1, 91, 2), job(2, 95, 2), job(3, 110, 2, nice=70), *later]) == {3: 70}
+    assert imported([job(1, 61, 2), job(2, 65, 2), job(3, 110, 2, nice=70), *later]) == {}
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,7 @@ def test_a_job_keeps_its_times_and_its_owner(dump):
             "priority": "1000",
             "reason": "",
             "earlier_runs": "",
+            "scheduler": "",
         }
     ]
     assert (imported.jobs, imported.zero) == (1, ZERO + 40)
@@ -142,6 +143,15 @@ def test_generic_resources_are_an_even_part_of_each_node(dump, tmp_path):
     assert (row["resource:gpu"], row["resource:gpu:h100"], row["resource:nic"]) == ("2", "2", "1")
     (tmp_path / "log.csv").write_text(imported.csv)
     assert len(sources.workload(tmp_path / "log.csv")) == 1
+
+
+def test_a_type_counts_only_if_the_job_asked_for_it(dump):
+    """The job got h100s on its two nodes and would have taken any GPUs."""
+    got, asked = "cpu=2,gres/gpu=4,gres/gpu:h100=4,node=2", "cpu=2,gres/gpu=4,node=2"
+    (row,) = rows_of(accounting_workload.read(dump(table({"AllocTRES": got, "ReqTRES": asked})), shared=True))
+    assert row["resource:gpu"] == "2" and "resource:gpu:h100" not in row
+    (row,) = rows_of(accounting_workload.read(dump(table({"AllocTRES": got, "ReqTRES": got})), shared=True))
+    assert (row["resource:gpu"], row["resource:gpu:h100"]) == ("2", "2")
 
 
 def test_every_run_of_a_requeued_job_is_a_job(dump):
@@ -321,6 +331,28 @@ def test_what_is_written_is_compared(dump, tmp_path, topolane):
     )
     assert done.returncode == 0, done.stderr
     assert "2 jobs" in done.stdout
+
+
+def test_a_run_that_started_on_reserved_nodes_is_in_the_reservation(dump):
+    """No other job may start there. Runs before, after and only in part on its nodes are not in it."""
+    runs = [at(5), at(20), at(25, NodeList="n[2-3]"), at(60)]
+    rows = table(*({"JobIDRaw": number, "JobID": number} | run for number, run in enumerate(runs, start=1)))
+    kept = f"Cluster|Name|TimeStart|TimeEnd|NodeName\nhex|course|{ZERO + 20}|{ZERO + 60}|n[1-2]\n"
+    imported = accounting_workload.read(dump(rows, reservations=kept))
+    assert [row["reservation"] for row in rows_of(imported)] == ["", "course", "", ""]
+    assert says_once(imported, "1 run on the nodes of a reservation, which accounting does not name: in it")
+
+
+def test_runs_of_jobs_that_became_one_are_kept(dump):
+    """All runs of the job, with the schedulers that started them."""
+    first = at(0, 50, State="NODE_FAIL", NodeList="n[1-2]", Flags="SchedMain,StartReceived")
+    second = at(60, 90, Restarts=1, Submit=ZERO + 50, Flags="SchedBackfill")
+    down = f"Cluster|NodeName|TimeStart|TimeEnd|State\nhex|n1|{ZERO + 50}|{ZERO + 55}|DOWN*\n"
+    imported = accounting_workload.read(dump(table(first, second, at(5, JobIDRaw=11)), events=down))
+    runs = list(csv.DictReader(io.StringIO(imported.runs)))
+    assert [(row["start"], row["scheduler"]) for row in runs] == [("0", "main"), ("60", "backfill")]
+    assert [row["job"] for row in rows_of(imported) if row["earlier_runs"]] == ["10"]
+    assert accounting_workload.read(dump(table({}))).runs is None
 
 
 def test_reservations_are_counted(dump):

@@ -608,6 +608,43 @@ fn backfill_preempts() {
     assert!(starts[&3] <= 620.0, "its promise holds: {starts:?}");
 }
 
+/// Backfill checks the limits of a job before it ends others for it.
+#[test]
+fn a_job_over_a_limit_preempts_none() {
+    let config = r#"{"preemption": {"by": "qos"}, "schedulers": {"depth": 1, "interval": 10000},
+        "qos": [{"name": "low"}, {"name": "high", "preempts": ["low"], "limits": {"nodes": 8}}]}"#;
+    let jobs = [
+        (0.0, ask(1, 8, 3_000.0, HIGH)),
+        (5.0, ask(2, 16, 3_000.0, LOW)),
+        (10.0, ask(3, 8, 600.0, HIGH)),
+    ];
+    let (_, victims) = followed(&mut scheduler(config), &jobs, 300.0);
+    assert_eq!(victims, []);
+}
+
+/// "May preempt" is no consistent order, so what is sorted matters: the jobs in the order of their numbers, whenever they
+/// became eligible. Here 1 goes before 2, and 2 before 3, by priority; 3 may preempt 1.
+#[test]
+fn jobs_are_sorted_from_the_order_of_their_numbers() {
+    let config = r#"{"preemption": {"by": "qos"},
+        "qos": [{"name": "low"}, {"name": "normal"}, {"name": "high", "preempts": ["low"]}]}"#;
+    let job = |id: u64, qos: &str| {
+        let request = ask(id, 24, 100.0, ("", "", qos));
+        let whose = request.attributes.as_ref().unwrap();
+        let nice = [-300, -200, -100][id as usize - 1];
+        let attributes = Attributes { nice, queued: Some(id as f64), ..(**whose).clone() };
+        Request { attributes: Some(Arc::new(attributes)), ..request }
+    };
+    let jobs = [
+        (0.0, ask(9, 24, 20.0, ("", "", "normal"))),
+        (3.0, job(3, "high")),
+        (4.0, job(1, "low")),
+        (5.0, job(2, "normal")),
+    ];
+    let starts = started(&mut scheduler(config), &jobs, 22.0);
+    assert_eq!(starts.keys().copied().collect::<Vec<_>>(), [1, 9], "{starts:?}");
+}
+
 /// Nodes out of service get no job until they are back.
 #[test]
 fn nodes_out_of_service_get_no_job() {
@@ -837,6 +874,21 @@ fn a_start_that_the_queue_does_not_make_has_its_reason() {
     let jobs = [(0.0, ask(1, 1, 50.0, DEFAULT))];
     let asked = retraced(kept, &jobs, &[(1, 1.0, 0, 1)]);
     assert_eq!(asked[0].recorded, [(1, RetraceAnswer::Not(Because::Nodes))]);
+}
+
+/// A job goes before those that it may preempt, also while the queue follows records.
+#[test]
+fn a_recorded_start_is_asked_in_the_order_of_preemption() {
+    let config = r#"{"preemption": {"by": "qos"},
+        "qos": [{"name": "low"}, {"name": "high", "preempts": ["low"]}]}"#;
+    let jobs = [
+        (0.0, ask(1, 24, 10.0, HIGH)),
+        (1.0, ask(2, 24, 10.0, LOW)),
+        (2.0, ask(3, 24, 10.0, HIGH)),
+    ];
+    let asked = retraced(config, &jobs, &[(1, 1.0, 0, 24), (3, 12.0, 0, 24), (2, 23.0, 0, 24)]);
+    let answers: Vec<_> = asked.iter().flat_map(|asked| asked.recorded.clone()).collect();
+    assert!(answers.iter().all(|(_, answer)| *answer == RetraceAnswer::Same(true)), "{answers:?}");
 }
 
 /// A cancelled job is forgotten. If it is submitted again, it stands behind the jobs that came in the meantime.

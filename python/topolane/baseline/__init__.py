@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from topolane.baseline import flavours
+from topolane.baseline.decisions import BY, Decisions
 from topolane.baseline.details import UNKNOWN, Details
 from topolane.baseline.measures import RunArrays, Waits, least_difference
 from topolane.baseline.reasons import counted, reasons
@@ -15,7 +17,7 @@ from topolane.inference.log import cores_of, earlier_nodes, held_nodes
 from topolane.units import HOUR, duration, moment, plural
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import polars
     from numpy.typing import NDArray
@@ -50,6 +52,10 @@ class Baseline:
     later: dict[str, int]
     jobs: polars.DataFrame
     """One row per job, as in `baseline.csv`."""
+    decisions: Mapping[str, Decisions] = dataclasses.field(default_factory=dict)
+    """Single decisions of the queue slurm, by scheduler; empty without them."""
+    flavour: str = ""
+    """The rules of the cluster, as in `flavours`; empty if the queue is not slurm."""
 
     @property
     def sentence(self) -> str:
@@ -93,7 +99,21 @@ class Baseline:
             f"Utilisation differs hour by hour by at most {apart.max():.1f} points ({when}), by {apart.mean():.1f} in the mean.",
             _said(self.earlier, "earlier"),
             _said(self.later, "later"),
+            *self._truth(),
         ]
+
+    def _truth(self) -> Iterator[str]:
+        """Sentences on single decisions, and on how true replays of such clusters were."""
+        asked = [(BY[by], found) for by, found in self.decisions.items() if found.asked]
+        if asked:
+            each = " and ".join(f"{found.same:.0f} % of {found.asked:,} ({by})" for by, found in asked)
+            more = sum(found.more for _, found in asked)
+            yield (
+                f"Single decisions, asked in the recorded state: the queue starts the same job in {each}, and "
+                f"{plural(more, 'other job')}."
+            )
+        if self.flavour:
+            yield flavours.sentence(self.flavour)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -110,6 +130,16 @@ class Baseline:
             },
             "earlier": self.earlier,
             "later": self.later,
+            "decisions": {
+                by: {
+                    "starts": found.asked,
+                    "same": found.same / 100,
+                    "others": found.more,
+                    "answers": found.answers,
+                }
+                for by, found in self.decisions.items()
+            },
+            "flavour": self.flavour or None,
         }
 
 

@@ -11,6 +11,7 @@ import click
 from topolane import failures
 from topolane._engine import InputError
 from topolane.cli import common, over_seeds, settings, tables
+from topolane.sources import Shape
 from topolane.sweep import Task, compare, figures, over, shares_bought_back, tasks_for
 from topolane.sweep.seeds import tasks_of
 
@@ -231,7 +232,7 @@ def _drawn(today: Task | None, policies: Sequence[str]) -> list[Task]:
 def _baseline(run: Run, moved: Sequence[Run], task: Task, *, with_details: bool) -> Baseline | None:
     """The run of today's rules next to the records, perhaps with partitions and reasons. moved: the runs of `_drawn`."""
     from topolane import baseline
-    from topolane.baseline import details, draws
+    from topolane.baseline import decisions, details, draws, flavours
 
     fabric, jobs = task.fabric(), task.jobs()
     known = details.of(jobs) if with_details else None
@@ -240,7 +241,18 @@ def _baseline(run: Run, moved: Sequence[Run], task: Task, *, with_details: bool)
     if found is None:
         return None
     waits = [each.summary["mean_wait"] for each in moved]
-    return dataclasses.replace(found, least=max(found.least, draws.least_difference(waits)))
+    found = dataclasses.replace(found, least=max(found.least, draws.least_difference(waits)))
+    config = task.config_of_queue()
+    log = Path(task.workload)
+    if not with_details or task.queue != "slurm" or not isinstance(config, str) or not log.is_file():
+        return found
+    flavour = flavours.of(Path(config), log, jobs)
+    # Only in the records themselves is the state that Slurm was in.
+    is_as_recorded = (
+        task.shape == Shape() and not (task.nodes or task.failures) and len(jobs) <= decisions.MOST
+    )
+    asked = decisions.of_log(log, fabric, task.policy, config) if is_as_recorded else {}
+    return dataclasses.replace(found, decisions=asked, flavour=flavour)
 
 
 def _down(log: str, fabric: Machine) -> list[Failure]:

@@ -201,7 +201,8 @@ def import_(
     """Write one workload from what Slurm knows of its jobs, in the files of DIRECTORY.
 
     `--commands` prints the commands that write these files. The import also writes LOG-slurm.json, which `--queue slurm`
-    finds next to the log, and LOG-failures.csv, nodes that were down, for `--failures`. It prints a line with a count for
+    finds next to the log, LOG-failures.csv, nodes that were down, for `--failures`, and LOG-runs.csv, all runs of the jobs
+    that started again, for `compare --baseline`. It prints a line with a count for
     each reason why a job was skipped or changed.
     """
     if as_commands:
@@ -221,18 +222,24 @@ def import_(
     finally:
         gc.enable()
     log = Path(out)
-    queue, down = (log.with_name(f"{log.stem}{name}") for name in ("-slurm.json", "-failures.csv"))
+    queue = log.with_name(f"{log.stem}-slurm.json")
+    others = {
+        "nodes that were down": ("failures", imported.failures, "no node was down"),
+        "runs of jobs that started again": ("runs", imported.runs, "no job started again"),
+    }
+    others_at = {what: log.with_name(f"{log.stem}-{name}.csv") for what, (name, _, _) in others.items()}
     contents = {log: imported.csv, queue: imported.queue}
-    if imported.failures is not None:
-        contents[down] = imported.failures
+    contents |= {others_at[what]: text for what, (_, text, _) in others.items() if text is not None}
     files.write_together(contents)
     click.echo(f"{plural(imported.jobs, 'job')}: {out}")
     click.echo(f"configuration of the queue slurm: {queue}")
-    if imported.failures is not None:
-        click.echo(f"nodes that were down: {down}")
-    elif down.is_file():
-        down.unlink()
-        click.echo(f"removed: {down}, which an earlier import wrote; no node was down")
+    for what, (_, text, without) in others.items():
+        file = others_at[what]
+        if text is not None:
+            click.echo(f"{what}: {file}")
+        elif file.is_file():
+            file.unlink()
+            click.echo(f"removed: {file}, which an earlier import wrote; {without}")
     zero = datetime.datetime.fromtimestamp(imported.zero, datetime.UTC)
     click.echo(f"second 0 is {zero:%Y-%m-%dT%H:%M:%S} UTC")
     for line in imported.notes:

@@ -112,6 +112,8 @@ class AccountedRun(NamedTuple):
     """Earlier runs of the job that were merged into this one."""
     queued: float | None = None
     """When the job got its position among jobs of equal priority; see `accounting_order`."""
+    scheduler: str = ""
+    """The scheduler that started it: `main` or `backfill`; empty if another part of Slurm did, or if it is unknown."""
 
 
 class Tasks(NamedTuple):
@@ -146,6 +148,8 @@ class NeverStarted(NamedTuple):
     """When the job got its position among jobs of equal priority; see `accounting_order`."""
 
 
+SCHEDULERS = {"SchedMain": "main", "SchedBackfill": "backfill"}
+"""Flags of sacct, and names for the schedulers that they stand for."""
 RESIZING = "RESIZING"
 """The state of a run that ended because its job was resized. The job continues in a row that begins then."""
 RESIZED = "ended because the job was resized: the rest of the job is a job of its own, submitted then"
@@ -436,7 +440,7 @@ class _Reader:
                 run=run,
                 walltime=walltime,
                 nodes=nodes,
-                share=_share(at("AllocTRES") or at("ReqTRES"), at("NCPUS"), nodes),
+                share=_share(at("AllocTRES") or at("ReqTRES"), at("ReqTRES"), at("NCPUS"), nodes),
                 hosts=sys.intern(hosts) if nodes == 1 else hosts,
                 state=state,
                 partition=partition,
@@ -448,6 +452,9 @@ class _Reader:
                 reservation=reservation,
                 processors=_requested(at("ReqTRES")),
                 licenses=licenses,
+                scheduler=next(
+                    (SCHEDULERS[flag] for flag in at("Flags").split(",") if flag in SCHEDULERS), ""
+                ),
             )
         )
 
@@ -636,19 +643,23 @@ def _licenses(licenses: str, tres: str) -> str:
 
 
 @functools.lru_cache(maxsize=1 << 16)
-def _share(tres: str, processors: str, nodes: int) -> Share | None:
+def _share(tres: str, asked: str, processors: str, nodes: int) -> Share | None:
     """The share of each node that a run took, from the totals of all nodes, such as
     `cpu=16,gres/gpu=8,mem=64G,node=2`.
+
+    A type of a resource counts only if the job asked for it, or if nothing says what it asked for: any type would have
+    done otherwise.
     """
     cores, memory = 0, 0
     resources = {}
+    names = {item.partition("=")[0] for item in asked.split(",")}
     for item in filter(None, tres.split(",")):
         name, _, text = item.partition("=")
         if name == "cpu":
             cores = _count("cpu", text, 1 << 40)
         elif name == "mem":
             memory = _memory(text)
-        elif name.startswith("gres/"):
+        elif name.startswith("gres/") and not (name not in names and name.partition(":")[0] in names):
             resources[name.removeprefix("gres/")] = -(-_count(name, text, 1 << 40) // nodes)
     if not cores and processors:
         cores = _count("NCPUS", processors, 1 << 40)

@@ -86,9 +86,9 @@ def of(jobs: AccountedJobs, config: dict[str, Any], zero: int) -> dict[Submitted
     found: dict[Submitted, int] = {}
     at_least: dict[Submitted, int] = {}
     doubtful: list[tuple[Submission, int]] = []
-    for turns in _by_rank(submissions) if formula else _alike(submissions):
+    for turns in _by_rank(submissions, formula) if formula else _alike(submissions):
         levels = _ranks(turns) if formula else _highest(turns)
-        for one, level, is_certain in _with_levels(turns, levels):
+        for one, level, is_certain in _with_levels(turns, levels, period):
             without = formula.priority(one.kind, level) if formula else level
             if one.priority >= without:
                 continue
@@ -106,7 +106,25 @@ def of(jobs: AccountedJobs, config: dict[str, Any], zero: int) -> dict[Submitted
     for name, nice in at_least.items():
         place = bisect.bisect_left(known, nice)
         found[name] = known[place] if place < len(known) else nice
-    return found
+    return found | _of_tasks(jobs, found)
+
+
+def _of_tasks(jobs: AccountedJobs, found: dict[Submitted, int]) -> dict[Submitted, int]:
+    """The nice values of the tasks of arrays: all have that of the array's own record."""
+    tasks = ((run, _array_of(run)) for run in jobs.runs)
+    return {
+        (run.job, run.submit): found[array, run.submit]
+        for run, array in tasks
+        if (array, run.submit) in found
+    }
+
+
+def _array_of(job: AccountedRun | NeverStarted) -> int:
+    """The number of the job's array; its own number without one."""
+    if isinstance(job, NeverStarted):
+        return job.job
+    array, _, task = job.shown.partition("_")
+    return int(array) if task and array.isdecimal() and len(array) <= LONGEST else job.job
 
 
 def _submissions(
@@ -115,11 +133,13 @@ def _submissions(
     """The jobs whose recorded priority is that of their submission, with the turns in which they were
     submitted.
 
-    Tasks of arrays are skipped because they may have the priority of their start. Priority 0 means that a job
-    was held.
+    The last task of an array has the record that Slurm made at the submission of the array. Others have the priority
+    of their start. Priority 0 means that a job was held.
     """
-    runs: list[AccountedRun | NeverStarted] = [run for run in jobs.runs if "_" not in run.shown]
-    for job in (*runs, *jobs.never_started):
+    every: list[AccountedRun | NeverStarted] = [*jobs.runs, *jobs.never_started]
+    for job in every:
+        if _array_of(job) != job.job:
+            continue
         turn, seconds = divmod(job.submit - begin, period)
         text = job.priority
         if turn < 0 or not text.isdecimal() or len(text) > LONGEST or not int(text):
@@ -137,25 +157,31 @@ def _submissions(
         )
 
 
-def _by_rank(submissions: list[Submission]) -> Iterable[Turns]:
+def _by_rank(submissions: list[Submission], formula: Formula) -> Iterable[Turns]:
     """The jobs of each user by turn, limited to kinds of jobs that the formula fits: ranks explain over half
-    of the jobs of the same size, of the same partition and of the same QOS.
+    of the jobs of the same size, of the same partition and of the same QOS, or all but one: most sizes are rare.
     """
     asked: Counter[tuple[Any, ...]] = Counter()
     explained: Counter[tuple[Any, ...]] = Counter()
     counts = Counter(one.kind for one in submissions)
     fitting = Counter(one.kind for one in submissions if one.rank is not None)
     for kind, count in counts.items():
-        for part in _parts(kind):
+        for part in _parts(kind, formula):
             asked[part] += count
             explained[part] += fitting[kind]
-    holds = {kind for kind in counts if all(2 * explained[part] > asked[part] for part in _parts(kind))}
+
+    def fits(part: tuple[Any, ...]) -> bool:
+        return 2 * explained[part] > asked[part] or asked[part] - explained[part] <= 1
+
+    holds = {kind for kind in counts if all(map(fits, _parts(kind, formula)))}
     return _grouped((one.whose, one) for one in submissions if one.kind in holds)
 
 
-def _parts(kind: Kind) -> tuple[tuple[Any, ...], ...]:
+def _parts(kind: Kind, formula: Formula) -> list[tuple[Any, ...]]:
+    """The parts of a kind of job that change its priority."""
     nodes, processors, partition, qos = kind
-    return ("size", nodes, processors), ("partition", partition), ("qos", qos)
+    parts = ("job_size", nodes, processors), ("partition", partition), ("qos", qos)
+    return [part for part in parts if formula.weights[f"weight_{part[0]}"]]
 
 
 def _alike(submissions: list[Submission]) -> Iterable[Turns]:
@@ -201,19 +227,23 @@ def _telling(jobs: list[Submission]) -> list[Submission]:
     return [one for one in jobs if one.when >= SECOND_SECOND and one.priority > LOWEST]
 
 
-def _with_levels(turns: Turns, levels: dict[int, Level]) -> Iterator[tuple[Submission, int, bool]]:
+def _with_levels(
+    turns: Turns, levels: dict[int, Level], period: int
+) -> Iterator[tuple[Submission, int, bool]]:
     """The jobs, each with the level at its submission and whether that level is certain.
 
-    It is certain if jobs before and after the job in the turn have this level. For a job of the lowest
+    It is certain if jobs before and after the job in the turn have this level, or one in the second half of the turn and
+    those of the next turn: then only one computation lies between. For a job of the lowest
     priority, which gives only a bound, less is enough: an earlier job, or the lower of the nearest levels
     before and after.
     """
     known = sorted(levels)
     for turn, jobs in turns.items():
-        now = levels.get(turn)
+        now, after = levels.get(turn), levels.get(turn + 1)
         for one in jobs:
             if now and one.when >= now.since:
-                yield one, now.value, one.when <= now.until
+                stays = after is not None and after.value == now.value and 2 * now.until[0] >= period
+                yield one, now.value, stays or one.when <= now.until
             elif one.priority == LOWEST:
                 place = bisect.bisect_left(known, turn)
                 if 0 < place < len(known):

@@ -1,7 +1,7 @@
 """Finds when each job got its position among jobs of equal priority.
 
-Slurm orders jobs of equal priority by submission (`sort_job_queue2` in job_scheduler.c). Under
-priority/basic, a job gets the next lower number as its priority when it is submitted, released from a hold or
+Slurm orders jobs of equal priority by the second of their submission, then by job number, the tasks of an array
+by that of the array (`sort_job_queue2` in job_scheduler.c). Under priority/basic, a job gets the next lower number as its priority when it is submitted, released from a hold or
 queued again (`set_job_prio` in job_mgr.c, `priority_p_set` in priority_basic.c). Jobs that wait for a
 dependency or a begin time keep their number, and so do tasks of an array. A nice value is subtracted. The
 records contain this number, so they show the position that a job really had.
@@ -35,13 +35,35 @@ class Numbered(NamedTuple):
 def note(jobs: AccountedJobs, settings: dict[str, str]) -> None:
     """Sets `queued` of each run and of each job that never started. settings: those of config.txt."""
     rows: list[AccountedRun | NeverStarted] = [*jobs.runs, *jobs.never_started]
-    queued = [float(row.submit) for row in rows]
+    queued = _submitted(rows)
     if settings.get("PriorityType") == BASIC:
         for place, time in _times(list(_numbered(rows))):
             queued[place] = time
     times = iter(queued)
     jobs.runs = [run._replace(queued=time) for run, time in zip(jobs.runs, times)]
     jobs.never_started = [job._replace(queued=time) for job, time in zip(jobs.never_started, times)]
+
+
+def _submitted(rows: list[AccountedRun | NeverStarted]) -> list[float]:
+    """The time of each job's submission. Fractions of a second show the order within a second."""
+    keys = [(row.submit, *_number(row)) for row in rows]
+    in_second: dict[int, list[tuple[int, int, int]]] = {}
+    for key in sorted(set(keys)):
+        in_second.setdefault(key[0], []).append(key)
+    times = {
+        key: key[0] + round(index / len(alike), 6)
+        for alike in in_second.values()
+        for index, key in enumerate(alike)
+    }
+    return [times[key] for key in keys]
+
+
+def _number(row: AccountedRun | NeverStarted) -> tuple[int, int]:
+    """The number of the job, for a task that of its array, and the number of the task."""
+    array, _, task = row.shown.partition("_") if isinstance(row, AccountedRun) else ("", "", "")
+    if array.isdecimal() and task.isdecimal() and max(len(array), len(task)) <= LONGEST:
+        return int(array), int(task)
+    return row.job, 0
 
 
 def _numbered(rows: list[AccountedRun | NeverStarted]) -> Iterator[Numbered]:

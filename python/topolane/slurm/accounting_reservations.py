@@ -1,14 +1,17 @@
-"""The licences that reservations keep, from Slurm's records."""
+"""The licences that reservations keep, and the jobs in them, from Slurm's records."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from topolane import texts
 from topolane._engine import InputError
 from topolane.slurm import accounting
+from topolane.slurm.accounting_jobs import AccountedJobs, AccountedRun
+from topolane.slurm.inspection import names_in
+from topolane.units import plural
 
 
 class Keeping(NamedTuple):
@@ -65,3 +68,32 @@ def _licenses_now(name: str, start: int | None, end: int | None, now: list[Keepi
         if one.name == name and is_there:
             return one.licenses
     return {}
+
+
+def note_jobs(jobs: AccountedJobs, config: dict[str, Any], zero: int, notes: list[str]) -> None:
+    """Names the reservation of each run that started on its nodes while it was active: no other job may start there.
+
+    Accounting names none if the job was submitted before the reservation began. config: the configuration of the queue
+    slurm.
+    """
+    kept = [
+        (row, frozenset(names_in(row["nodes"]))) for row in config.get("reservations", ()) if row["nodes"]
+    ]
+
+    def of(run: AccountedRun) -> str:
+        start = run.start - zero
+        for row, nodes in kept:
+            is_active = row["from"] <= start and (row["until"] is None or start < row["until"])
+            if is_active and nodes.issuperset(names_in(run.hosts)):
+                return str(row["name"])
+        return ""
+
+    count = 0
+    for place, run in enumerate(jobs.runs if kept else ()):
+        if not run.reservation and run.hosts and (name := of(run)):
+            jobs.runs[place] = run._replace(reservation=name)
+            count += 1
+    if count:
+        notes.append(
+            f"{plural(count, 'run')} on the nodes of a reservation, which accounting does not name: in it"
+        )

@@ -21,6 +21,7 @@ from topolane.slurm import (
     accounting_nice,
     accounting_order,
     accounting_requeues,
+    accounting_reservations,
     accounting_unmodelled,
 )
 from topolane.slurm.accounting_jobs import AccountedJobs, AccountedRun
@@ -33,7 +34,7 @@ OWNERS = (
     *("requeue", "queued"),
 )
 """Columns that only the queue slurm reads."""
-UNREAD = ("job", "submitted", "state", "priority", "reason", "earlier_runs")
+UNREAD = ("job", "submitted", "state", "priority", "reason", "earlier_runs", "scheduler")
 """Columns that no queue reads; the CSV reader ignores them."""
 WITH_OWNERS = ("associations", "never_started")
 """Lists of the configuration of the queue slurm that name users and accounts."""
@@ -55,6 +56,8 @@ class ImportedWorkload:
     """Second 0 of the CSV, in seconds since 1970."""
     notes: list[str]
     """A line for each thing that was skipped, changed or is not known."""
+    runs: str | None = None
+    """All runs of the jobs in `csv` that have earlier runs, each as a job; None if there are none."""
 
 
 def read(
@@ -104,11 +107,13 @@ def read(
     failures = _failures(there["events.txt"], jobs, zero, notes)
     config = accounting_config.of(there, jobs, zero, notes)
     notes += _reservations(config)
+    accounting_reservations.note_jobs(jobs, config, zero, notes)
     notes += accounting_unmodelled.of(there, jobs, config)
     settings = accounting.config(path) if (path := there["config.txt"]) else {}
     accounting_order.note(jobs, settings)
     requeues = settings.get("JobRequeue") != "0"
     downs = accounting_requeues.Downs.read(there["events.txt"], jobs.cluster)
+    single = list(jobs.runs)
     if join:
         accounting_requeues.join(jobs, downs, "preemption" in config, requeues, notes)
     notes += _kinds(jobs)
@@ -121,7 +126,11 @@ def read(
         names.rename(config)
         notes.append("users and accounts are numbers; names of nodes are as they were")
     text = _csv(jobs.runs, nice, zero, whole, names)
-    return ImportedWorkload(len(jobs.runs), text, failures, accounting_config.text_of(config), zero, notes)
+    several = {run.job for run in jobs.runs if run.earlier}
+    several_runs = [run for run in single if run.job in several]
+    runs = _csv(several_runs, nice, zero, whole, names) if several_runs else None
+    config_text = accounting_config.text_of(config)
+    return ImportedWorkload(len(jobs.runs), text, failures, config_text, zero, notes, runs)
 
 
 def _skipped(jobs: AccountedJobs) -> list[str]:
@@ -331,6 +340,7 @@ def _csv(
                 "" if run.queued is None else accounting_config.seconds_after(run.queued, zero),
                 *(run.shown, run.submit - zero, run.state, run.priority, run.reason),
                 " ".join(f"{ended.start - zero}:{ended.run}:{ended.nodes}" for ended in run.earlier),
+                run.scheduler,
             )
         )
     return csv_text(

@@ -38,7 +38,7 @@ LEAST = {"slurmds": 24, "minutes": 2, "jobs": 2, "shaken": 0}
 """The least values of the options for a valid experiment."""
 
 
-def planned(options: Options) -> twin_plan.Plan:
+def planned(options: Options) -> twin_plan.TwinPlan:
     """The plan that the options ask for. Raises InputError."""
     return twin_plan.plan(
         options.slurmds,
@@ -132,7 +132,7 @@ def single(records: Path) -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="topolane-bench-") as scratch:
         log = Path(scratch) / "log.csv"
         twin_single.imported(records, log)
-        found = twin_single.counts(log, records, machine(records / twin_run.TOPOLOGY), POLICY)
+        found = twin_single.counts(log, machine(records / twin_run.TOPOLOGY), POLICY)
     return twin_single.rows(found)
 
 

@@ -69,15 +69,15 @@ class Partitions:
     def of(nodes: int) -> Partitions:
         return Partitions((1, nodes - nodes // 12), (nodes * 3 // 4 + 1, nodes))
 
-    def lines(self, prefix: str) -> str:
-        """The lines for slurm.conf."""
+    def settings(self) -> dict[str, str]:
+        """The settings of each in slurm.conf."""
         (first, last), (debug, debug_last) = self.batch, self.debug
-        return (
-            f"PartitionName=pbatch Nodes={prefix}[{first}-{last}] Default=YES MaxTime=60 PriorityTier=1 "
-            "PriorityJobFactor=1 State=UP OverSubscribe=EXCLUSIVE\n"
-            f"PartitionName=pdebug Nodes={prefix}[{debug}-{debug_last}] MaxTime={self.debug_minutes} "
-            f"MaxNodes={self.debug_nodes} PriorityTier=10 PriorityJobFactor=10 State=UP OverSubscribe=EXCLUSIVE\n"
-        )
+        return {
+            "pbatch": f"Nodes={{prefix}}[{first}-{last}] Default=YES MaxTime=60 PriorityTier=1 "
+            "PriorityJobFactor=1 OverSubscribe=EXCLUSIVE",
+            "pdebug": f"Nodes={{prefix}}[{debug}-{debug_last}] MaxTime={self.debug_minutes} "
+            f"MaxNodes={self.debug_nodes} PriorityTier=10 PriorityJobFactor=10 OverSubscribe=EXCLUSIVE",
+        }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,6 +100,10 @@ class Job:
     """Seconds after its submission before which it may not start."""
     nice: int = 0
     reservation: str = ""
+    options: tuple[str, ...] = ()
+    """Further options of sbatch."""
+    cancelled: float = math.inf
+    """When its user cancels it, if it still waits then."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,18 +126,49 @@ class Reservation:
 
 
 @dataclasses.dataclass(frozen=True)
+class Site:
+    """What a cluster's administrator has set."""
+
+    partitions: dict[str, str]
+    """The settings of each partition. `{prefix}` stands for the first part of the nodes' names."""
+    settings: dict[str, object]
+    """Settings of slurm.conf in addition to those of tests/slurm/config.sh."""
+    qos: dict[str, str]
+    """The limits of each QOS, in sacctmgr's notation. A QOS names only those before it."""
+    options: tuple[str, ...] = ()
+    """Further options of cluster.sh."""
+
+    def lines(self, prefix: str) -> str:
+        """The lines of the partitions for slurm.conf."""
+        named = ((name, settings.format(prefix=prefix)) for name, settings in self.partitions.items())
+        return "".join(f"PartitionName={name} State=UP {settings}\n" for name, settings in named)
+
+    @property
+    def interval(self) -> float:
+        """Seconds between two turns of backfill."""
+        given = dict(
+            each.partition("=")[::2] for each in str(self.settings["SchedulerParameters"]).split(",")
+        )
+        return float(given["bf_interval"])
+
+
+@dataclasses.dataclass(frozen=True)
 class Plan:
+    """What happens on a cluster."""
+
     nodes: int
     seconds: float
-    partitions: Partitions
     jobs: list[Job]
     reservations: list[Reservation]
     events: list[Event]
+    site: Site
 
-    def qos(self) -> dict[str, str]:
-        """The limits of each QOS, in sacctmgr's notation."""
-        parts = {"half": self.nodes // 2, "third": self.nodes // 3, "most": self.nodes * 3 // 4}
-        return {name: limits.format(**parts) for name, limits in QOS.items()}
+
+@dataclasses.dataclass(frozen=True)
+class TwinPlan(Plan):
+    """The plan of the twin of 72 nodes."""
+
+    partitions: Partitions
 
 
 def plan(
@@ -144,7 +179,7 @@ def plan(
     seed: int,
     log: Path | None = None,
     cores_per_node: int | None = None,
-) -> Plan:
+) -> TwinPlan:
     """The jobs of a log or of a synthetic month, with times scaled to `minutes` at a load, and with random
     users, QOS and other options.
 
@@ -157,7 +192,10 @@ def plan(
     reservations = _reservations(nodes, minutes)
     made += _course(len(made), nodes, reservations[-1])
     made.sort(key=lambda job: (job.submit, job.number))
-    return Plan(nodes, seconds, people.partitions, made, reservations, _events(nodes, seconds))
+    parts = {"half": nodes // 2, "third": nodes // 3, "most": nodes * 3 // 4}
+    qos = {name: limits.format(**parts) for name, limits in QOS.items()}
+    site = Site(people.partitions.settings(), SETTINGS, qos)
+    return TwinPlan(nodes, seconds, made, reservations, _events(nodes, seconds), site, people.partitions)
 
 
 class _People:

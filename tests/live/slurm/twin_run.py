@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from live_cluster import Cluster, running
 from topolane.slurm import accounting
-from twin_plan import ACCOUNTS, BF_INTERVAL, SETTINGS, Event, Job, Plan
+from twin_plan import ACCOUNTS, Event, Job, Plan
 from waiting import until
 
 PREFIX = "twin"
@@ -24,9 +25,11 @@ PLAN = "plan.json"
 TOPOLOGY = "topology.conf"
 
 
-def record(plan: Plan, out: Path) -> None:
+def record(plan: Plan, out: Path, *, logs: bool = False) -> None:
     """Runs the plan on a separate Slurm and writes into `out` what the commands of `topolane workload import
     --commands` print.
+
+    logs: also copy slurmctld's log.
 
     Raises RuntimeError if Slurm does not start or refuses what the plan needs.
     """
@@ -34,6 +37,7 @@ def record(plan: Plan, out: Path) -> None:
         os.chmod(scratch, 0o711)  # jobs of other users run inside this folder
         where = Path(scratch) / "slurm"
         options = ("--prefix", PREFIX, "--select", "cons_tres", "--accounting", "slurmdbd", "--open", "yes")
+        options += plan.site.options
         try:
             with running(plan.nodes, where, *options) as cluster:
                 _configure(cluster, plan)
@@ -41,17 +45,19 @@ def record(plan: Plan, out: Path) -> None:
                 begin = _submit(cluster, plan)
                 _drain(cluster, plan, begin)
                 _collect(cluster, plan, begin, out)
+                if logs:
+                    shutil.copy(cluster.directory / "log" / "slurmctld.log", out)
         except AssertionError as error:
             raise RuntimeError(str(error)) from error
 
 
 def _configure(cluster: Cluster, plan: Plan) -> None:
     """Adds accounts, users and QOS to slurmdbd, then restarts slurmctld with fair share and limits."""
-    for name, limits in plan.qos().items():
+    for name, limits in plan.site.qos.items():
         verb = "modify" if name == "normal" else "add"
         words = ("set", *limits.split()) if verb == "modify" else limits.split()
         cluster.run("sacctmgr", "-i", verb, "qos", name, *words)
-    names = ",".join(plan.qos())
+    names = ",".join(plan.site.qos)
     for account, (share, users) in ACCOUNTS.items():
         words = (f"fairshare={share}", f"qos={names}", "defaultqos=normal")
         cluster.run("sacctmgr", "-i", "add", "account", account, *words)
@@ -60,10 +66,10 @@ def _configure(cluster: Cluster, plan: Plan) -> None:
     cluster.script("stop", "slurmctld")
     conf = cluster.directory / "slurm.conf"
     text = conf.read_text()
-    for key in (*SETTINGS, "PartitionName", "PriorityWeight[A-Za-z]*"):
+    for key in (*plan.site.settings, "PartitionName", "PriorityWeight[A-Za-z]*"):
         text = re.sub(rf"(?m)^{key}=.*\n", "", text)
-    text += "".join(f"{key}={value}\n" for key, value in SETTINGS.items())
-    conf.write_text(text + plan.partitions.lines(PREFIX))
+    text += "".join(f"{key}={value}\n" for key, value in plan.site.settings.items())
+    conf.write_text(text + plan.site.lines(PREFIX))
     shutil.rmtree(cluster.directory / "state")
     (cluster.directory / "state").mkdir()
     cluster.script("start", "slurmctld")
@@ -87,12 +93,19 @@ def _submit(cluster: Cluster, plan: Plan) -> float:
         )
     ids: dict[int, str] = {}
     late = 0.0
-    todo = [(job.submit, 0, job) for job in plan.jobs] + [(event.at, 1, event) for event in plan.events]
-    for at, _, what in sorted(todo, key=lambda each: each[:2]):
+    todo: list[tuple[float, int, Job | Event]] = [(job.submit, 0, job) for job in plan.jobs]
+    todo += [(event.at, 1, event) for event in plan.events]
+    todo += [(job.cancelled, 2, job) for job in plan.jobs if math.isfinite(job.cancelled)]
+    for at, kind, what in sorted(todo, key=lambda each: each[:2]):
         time.sleep(max(begin + at - time.time(), 0))
         late = max(late, time.time() - begin - at)
         if isinstance(what, Event):
             _change(cluster, what)
+            continue
+        if kind == 2:
+            if what.number in ids:
+                words = ("scancel", "--state=PENDING", ids[what.number])
+                subprocess.run(words, env=cluster.environment, timeout=120)
             continue
         if given := _submitted(cluster, _sbatch(what, ids)):
             ids[what.number] = given
@@ -134,6 +147,7 @@ def _sbatch(job: Job, ids: dict[int, str]) -> list[str]:
         words.append(f"--nice={job.nice}")
     if job.reservation:
         words.append(f"--reservation={job.reservation}")
+    words += job.options
     return [*words, "--wrap", f"exec sleep {job.run}"]
 
 
@@ -144,7 +158,7 @@ def _drain(cluster: Cluster, plan: Plan, begin: float) -> None:
         time.sleep(3)
     left = cluster.run("squeue", "-h", "-o", "%T").split()
     say(f"{left.count('PENDING')} jobs wait and {left.count('RUNNING')} run at the end: they are cancelled")
-    for partition in ("pbatch", "pdebug"):
+    for partition in plan.site.partitions:
         subprocess.run(["scancel", f"--partition={partition}"], env=cluster.environment, timeout=120)
     until(lambda: not cluster.run("squeue", "-h", "-o", "%A"), "an empty queue")
     time.sleep(8)  # slurmctld reports ends to slurmdbd only every few seconds
@@ -173,7 +187,7 @@ def _collect(cluster: Cluster, plan: Plan, begin: float, out: Path) -> None:
         "begin": begin,
         "seconds": plan.seconds,
         "nodes": plan.nodes,
-        "bf_interval": BF_INTERVAL,
+        "bf_interval": plan.site.interval,
         "version": cluster.run("sinfo", "--version").strip(),
     }
     (out / FACTS).write_text(json.dumps(facts, indent=2) + "\n")

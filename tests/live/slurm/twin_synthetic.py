@@ -12,7 +12,7 @@ import twin_shaken
 from topolane.slurm import accounting_config
 from topolane.slurm.accounting_preemption import seconds
 from twin_command import replayed
-from twin_plan import ACCOUNTS, SETTINGS, Event, Job, Plan
+from twin_plan import ACCOUNTS, SETTINGS, Event, Job, TwinPlan
 from twin_run import hosts
 
 LEAF, POD = 6, 3
@@ -28,7 +28,7 @@ depends on others.
 LIMITS = {"MaxJobsPerUser": "jobs_per_user", "MaxTRESPerUser": "nodes_per_user", "GrpTRES": "nodes"}
 
 
-def write(plan: Plan, log: Path, how: tuple[str | Path, ...]) -> None:
+def write(plan: TwinPlan, log: Path, how: tuple[str | Path, ...]) -> None:
     """Writes a log of what the queue `slurm` does with a plan. how: options for machine and policy.
 
     Raises BenchError.
@@ -77,7 +77,7 @@ def _row(job: Job, eligible: float) -> dict[str, Any]:
     }
 
 
-def _config(plan: Plan) -> dict[str, Any]:
+def _config(plan: TwinPlan) -> dict[str, Any]:
     priority = {key: SETTINGS[name] for key, name in accounting_config.WEIGHTS.items()}
     times = accounting_config.TIMES.items()
     priority |= {key: seconds(str(SETTINGS[name]), name, Path("twin_plan.py")) for key, name in times}
@@ -95,7 +95,7 @@ def _config(plan: Plan) -> dict[str, Any]:
             {"name": "pbatch", "nodes": hosts(plan.partitions.batch), "tier": 1, "factor": 1},
             {"name": "pdebug", "nodes": hosts(plan.partitions.debug), "tier": 10, "factor": 10},
         ],
-        "qos": [_qos(name, words) for name, words in plan.qos().items()],
+        "qos": [_qos(name, words) for name, words in plan.site.qos.items()],
         "associations": list(_associations()),
         "reservations": [
             {

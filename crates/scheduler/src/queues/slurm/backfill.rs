@@ -160,6 +160,10 @@ impl Slurm {
                 }
                 BackfillPlace::Later(nodes, start) => {
                     if start <= view.now && self.config.preemption.by.is_some() {
+                        // Slurm checks the limits of the job before it ends others.
+                        if !self.held.admits(&turn.whose, turn.request.nodes) {
+                            continue;
+                        }
                         let span = (view.now, view.now + turn.request.walltime);
                         let mut free = usable.clone();
                         self.keep_allowed(&mut free, turn, span);

@@ -36,6 +36,8 @@ impl Slurm {
             turns.sort_by(order);
             return turns;
         }
+        // Slurm sorts its list of jobs, which has the order of their numbers, whenever they became eligible.
+        turns.sort_by(|a, b| a.place().total_cmp(&b.place()));
         merge_sort(turns, &|a, b| {
             self.goes_before(a, b) || !self.goes_before(b, a) && order(a, b).is_le()
         })

@@ -76,7 +76,7 @@ pub struct RetraceQuestion {
     pub more: Vec<u64>,
 }
 
-/// The queue, forced to follow recorded starts. While it is asked what it would start, no job is preempted.
+/// The queue, forced to follow recorded starts. It preempts no job: the records say which jobs ended.
 pub struct Retrace {
     slurm: Slurm,
     starts: HashMap<u64, RecordedStart>,
@@ -95,7 +95,6 @@ impl Retrace {
         starts: HashMap<u64, RecordedStart>,
         asked: Arc<Mutex<Vec<RetraceQuestion>>>,
     ) -> Self {
-        slurm.config.preemption.by = None;
         slurm.failing.clear();
         Retrace { slurm, starts, asked, seen: HashSet::new(), next: f64::INFINITY }
     }
@@ -128,15 +127,17 @@ impl Retrace {
         if ids.is_empty() {
             return;
         }
-        // The records do not give an order within a second, so ask in both orders and keep the better answer.
-        let knowing = [self.slurm.clone(), self.knowing_this_second()];
-        let [starts, other] =
-            knowing.map(|mut slurm| would_start(view, |view| by.run(&mut slurm, view)));
+        // The records do not give an order within a second, so ask in each order and keep the best answer.
+        let knowing = [(false, false), (true, true), (true, false), (false, true)];
+        let answers = knowing.map(|(arrivals, ends)| {
+            let mut slurm = self.knowing_this_second(arrivals, ends);
+            would_start(view, |view| by.run(&mut slurm, view))
+        });
         let wrong = |starts: &HashMap<u64, _>| {
             let missing = ids.iter().filter(|id| !starts.contains_key(id)).count();
             missing + starts.keys().filter(|id| !ids.contains(id)).count()
         };
-        let starts = if wrong(&other) < wrong(&starts) { other } else { starts };
+        let Some(starts) = answers.into_iter().min_by_key(wrong) else { return };
         let recorded = ids.iter().map(|&id| (id, self.answer(view, &starts, id, by))).collect();
         let mut more: Vec<u64> = starts.into_keys().filter(|id| !ids.contains(id)).collect();
         more.sort_unstable();
@@ -157,7 +158,7 @@ impl Retrace {
             };
             return RetraceAnswer::Same(set(placement.nodes()) == set(&self.starts[&id].nodes));
         }
-        let mut slurm = self.knowing_this_second();
+        let mut slurm = self.knowing_this_second(true, true);
         if slurm.waiting.get(&id).is_none_or(|standing| standing.since > view.now) {
             return RetraceAnswer::Not(Because::Unknown);
         }
@@ -175,11 +176,15 @@ impl Retrace {
         RetraceAnswer::Not(if alone.contains_key(&id) { Because::Others } else { Because::Nodes })
     }
 
-    /// A copy of the queue that also knows what happened in this second.
-    fn knowing_this_second(&self) -> Slurm {
+    /// A copy of the queue that also knows which jobs arrived or ended in this second.
+    fn knowing_this_second(&self, arrivals: bool, ends: bool) -> Slurm {
         let mut slurm = self.slurm.clone();
-        slurm.completing.clear();
-        slurm.waiting.values_mut().for_each(|standing| standing.seen = standing.since);
+        if ends {
+            slurm.completing.clear();
+        }
+        if arrivals {
+            slurm.waiting.values_mut().for_each(|standing| standing.seen = standing.since);
+        }
         slurm
     }
 
@@ -187,10 +192,13 @@ impl Retrace {
     fn turn(&mut self, view: &View<'_>) {
         let before = self.slurm.waiting.clone();
         let last_period = self.slurm.clock.last_period;
+        // Which jobs may preempt others decides their order, so the queue that is asked keeps this rule.
+        let preempts = self.slurm.config.preemption.by.take();
         let slurm = &mut self.slurm;
         let starts = would_start(view, |view| {
             slurm.pass(view);
         });
+        self.slurm.config.preemption.by = preempts;
         for id in starts.keys() {
             if let Some(ran) = self.slurm.running.remove(id) {
                 self.slurm.held.remove(&ran.whose, &ran.nodes);
@@ -201,8 +209,20 @@ impl Retrace {
                 self.slurm.arrive(&waiting.request, view.now);
             }
         }
+        // Priorities are computed before backfill runs. It has not run if it would have started jobs that did not start.
+        let mut tested = Vec::new();
+        for (&id, standing) in &mut self.slurm.waiting {
+            let was_tested = before.get(&id).is_some_and(|before| before.is_tested);
+            if standing.is_tested && !was_tested {
+                standing.is_tested = false;
+                tested.push(id);
+            }
+        }
         if self.slurm.clock.last_period > last_period {
             self.slurm.set_priorities(view);
+        }
+        for id in tested.into_iter().filter(|_| starts.is_empty()) {
+            self.slurm.waiting.entry(id).and_modify(|standing| standing.is_tested = true);
         }
     }
 
