@@ -117,6 +117,19 @@ def test_a_tunnel_has_one_packet_at_a_time_whichever_way(programs: Path) -> None
     assert seconds((0, 0, 1, 1), copy, copy) == pytest.approx([4 * 2**24 / sites.GIGABIT] * 2, rel=0.05)
 
 
+def test_copies_of_guests_do_not_pass_the_tunnel(programs: Path) -> None:
+    """A program outside a tunnel takes as long as with none, while another one inside it takes the tunnel's time."""
+    copy = SitesProgram("copy", 2)
+    wan, plain = Wan(1e-3, None, tunnel=sites.Tunnel(packet=1e-4)), Wan(1e-3, None)
+    inside, outside = (
+        SmpiRun(programs, (copy,), (0, 1), wan, iterations=(4,), outside=of) for of in ((), (0,))
+    )
+    alone = sites_smpi.seconds(SmpiRun(programs, (copy,), (0, 1), plain, iterations=(4,)))
+    assert sites_smpi.seconds(outside) == pytest.approx(alone)
+    both = SmpiRun(programs, (copy, copy), (0, 1, 1, 0), wan, iterations=(4, 4), outside=(1,))
+    assert sites_smpi.seconds(both) == pytest.approx([*sites_smpi.seconds(inside), *alone], rel=0.1)
+
+
 def test_a_small_message_costs_its_packets(programs: Path) -> None:
     """LU's small messages each cost the tunnel a packet that is not full and an acknowledgement. With packets of 1 ms
     these are what LU waits for: at least 1.5 packets a message between the halves, which one process passes."""
@@ -213,6 +226,42 @@ def test_programs_share_what_the_wan_carries() -> None:
     speeds = sites_cloud.stretched([(0.5, 0.9), (0.2, 0.8), (0.1, 0.0)], 1.0)
     assert 0.9 * speeds[0] + 0.8 * speeds[1] == pytest.approx(1.0)
     assert speeds[0] < alone[0] and speeds[1] < alone[1] and speeds[2] == pytest.approx(1 / 1.1)
+
+
+def test_a_tunnel_is_shared_by_both_ways_and_not_by_copies() -> None:
+    """Two programs that each want 0.8 of a tunnel together get all of it; copies that take half of the WAN leave the
+    tunnel alone, and the slower of the two counts."""
+    tunnel = sites.Tunnel()
+    wan = Wan(tunnel=tunnel)
+    one = dataclasses.replace(
+        program("cg", 16, turns=0.0, sent=0.3 * wan.bandwidth), tunnelled=0.8 * tunnel.rate
+    )
+    speeds = sites_cloud.together([(one, 0.2, 1.0)] * 2, wan)
+    assert 2 * 0.8 * speeds[0] == pytest.approx(1.0) and speeds[0] == speeds[1] < 1 / 1.2
+    assert sites_cloud.together([(one, 0.2, 1.0)] * 2, Wan()) == pytest.approx([1 / 1.2] * 2)
+    halved = sites_cloud.together(
+        [(one, 0.0, 1.0)] * 2, dataclasses.replace(wan, bandwidth=0.5 * wan.bandwidth), 0.5
+    )
+    assert 2 * 0.6 * halved[0] == pytest.approx(0.5)
+
+
+def test_what_a_tunnel_passes_counts_both_ways_and_packets_that_are_not_full(programs: Path) -> None:
+    """A large message is asked for and answered: three packets that are not full, with their acknowledgements."""
+    job = SitesProgram("cg", 4)
+    large, small = 10 * sites.EAGER, 100
+    sent = {(0, 2): (5, 5 * large, 1), (2, 0): (7, 7 * small, 1), (0, 1): (9, 9 * large, 1)}
+    times = sites_loss.IterationTimes({sites.alone(programs, job): [2.0]}, {job: sent}, programs)
+    passed = 5 * (large + 3 * sites.EXTRA) + 7 * (small + sites.EXTRA)
+    assert sites_predict.tunnelled(times, job) == pytest.approx(passed / 2.0)
+
+
+def test_guests_see_the_tunnel_as_the_link() -> None:
+    """The engine is told the latency and the bandwidth that guests measure."""
+    wan = sites.tunnelled(5e-3)
+    assert (
+        wan.seen_latency == 5e-3 + sites.TUNNEL_LATENCY and wan.seen_bandwidth == sites.SEGMENT / sites.PACKET
+    )
+    assert (Wan(5e-3).seen_latency, Wan(5e-3).seen_bandwidth) == (5e-3, sites.GIGABIT)
 
 
 class HalfSpeed:

@@ -36,15 +36,23 @@ def platform(run: SmpiRun) -> str:
     links = [f"{sites.GIGABIT!r} {sites.HOST_LATENCY!r}"] * (2 * hosts)
     links += [f"{wan.bandwidth!r} {wan.latency!r}"] * 2
     links += [f"{wan.tunnel.rate!r} {wan.tunnel.latency!r}"] if wan.tunnel else []
-    through = [2 * hosts + 2] if wan.tunnel else []
+    inside = tunnelled(run)
     lines = [f"{hosts} {run.speed!r} {len(links)} {hosts * (hosts - 1)} 0", *links]
     for source, here in enumerate(run.sites):
         for target, there in enumerate(run.sites):
             if source != target:
+                through = [2 * hosts + 2] if inside[source] and inside[target] else []
                 across = [] if here == there else [2 * hosts + here, *through]
                 way = [2 * source, *across, 2 * target + 1]
                 lines.append(" ".join(map(str, (source, target, len(way), *way))))
     return "\n".join(lines) + "\n"
+
+
+def tunnelled(run: SmpiRun) -> list[bool]:
+    """Of every rank, whether what it sends to another site passes the tunnel."""
+    through = run.wan is not None and run.wan.tunnel is not None
+    inside = [through and place not in run.outside for place in range(len(run.jobs))]
+    return [each for job, each in zip(run.jobs, inside) for _ in range(job.ranks)]
 
 
 def seconds(run: SmpiRun) -> list[float]:
@@ -91,5 +99,7 @@ def play(run: SmpiRun) -> str:
         if run.counting:
             environment["TOPOLANE_COUNTS"] = "1"
         if run.wan and run.wan.tunnel:
-            environment["TOPOLANE_TUNNEL"] = f"{sites.EXTRA!r} {sites.EAGER} {' '.join(map(str, run.sites))}"
+            # A rank outside the tunnel pays nothing for it: it is on one site with all that it sends to.
+            where = (site if inside else 0 for site, inside in zip(run.sites, tunnelled(run)))
+            environment["TOPOLANE_TUNNEL"] = f"{sites.EXTRA!r} {sites.EAGER} {' '.join(map(str, where))}"
         return printed(command, folder, environment)
