@@ -256,7 +256,7 @@ def test_what_a_tunnel_passes_counts_both_ways_and_packets_that_are_not_full(pro
 
 
 def test_guests_see_the_tunnel_as_the_link() -> None:
-    """The engine is told the latency and the bandwidth that guests measure."""
+    """The engine is given the latency and the bandwidth that guests measure."""
     wan = sites.tunnelled(5e-3)
     assert (
         wan.seen_latency == 5e-3 + sites.TUNNEL_LATENCY and wan.seen_bandwidth == sites.SEGMENT / sites.PACKET
