@@ -50,7 +50,16 @@ def test_kernels_send_what_their_pattern_says(kernel: str, ranks: int, programs:
     )
     senders, receivers, sizes, messages = Traffic.pattern(f"{kernel}(class=S)", ranks).arrays()
     expected = {(int(a), int(b)): (int(m), int(n)) for a, b, n, m in zip(senders, receivers, sizes, messages)}
-    assert {pair: of[:2] for pair, of in sites_smpi.sent(run).items()} == expected
+    assert {pair: of[:2] for pair, of in sites_smpi.sent(run).pairs.items()} == expected
+
+
+def test_the_input_is_broadcast_as_npb_does(programs: Path) -> None:
+    """The calls of NPB 3.3.1 before its first iteration, item by item; none is a message of an iteration."""
+    for kernel, calls in {"lu": 10, "bt": 6, "mg": 7, "cg": 1, "ep": 1}.items():
+        run = dataclasses.replace(
+            sites.alone(programs, SitesProgram(kernel, 4, "S")), iterations=(1,), counting=True
+        )
+        assert sites_smpi.sent(run).broadcasts == calls
 
 
 def test_turns_are_answers(programs: Path) -> None:
@@ -60,7 +69,7 @@ def test_turns_are_answers(programs: Path) -> None:
 
     def turns(job: SitesProgram) -> dict[tuple[int, int], int]:
         run = dataclasses.replace(sites.alone(programs, job), iterations=(1,), counting=True)
-        return {pair: of[2] for pair, of in sites_smpi.sent(run).items()}
+        return {pair: of[2] for pair, of in sites_smpi.sent(run).pairs.items()}
 
     ep, lu = turns(SitesProgram("ep", 4, "S")), turns(SitesProgram("lu", 4, "S"))
     assert {pair: ep[pair] for pair in [(0, 2), (2, 0), (1, 3), (3, 1)]} == dict.fromkeys(
@@ -134,7 +143,7 @@ def test_a_small_message_costs_its_packets(programs: Path) -> None:
     """LU's small messages each cost the tunnel a packet that is not full and an acknowledgement. With packets of 1 ms
     these are what LU waits for: at least 1.5 packets a message between the halves, which one process passes."""
     job = SitesProgram("lu", 4, "S")
-    counts = sites_smpi.sent(dataclasses.replace(sites.alone(programs, job), counting=True))
+    counts = sites_smpi.sent(dataclasses.replace(sites.alone(programs, job), counting=True)).pairs
     half = sites.halves(4)
     crossing = sum(of[0] for (a, b), of in counts.items() if half[a] != half[b])
     wan = Wan(1e-3, tunnel=sites.Tunnel(packet=1e-3))

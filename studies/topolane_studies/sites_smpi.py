@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from topolane_studies.nova_smpi import build, printed
 if TYPE_CHECKING:
     from topolane_studies.sites import SmpiRun
 
-__all__ = ["Missing", "build", "ends", "play", "seconds", "sent"]
+__all__ = ["Missing", "SentCounts", "build", "ends", "play", "seconds", "sent"]
 
 OPTIONS = (
     "smpi/host-speed:1Gf",
@@ -65,20 +66,32 @@ def ends(run: SmpiRun) -> list[list[float]]:
     found: list[list[float]] = [[] for _ in run.jobs]
     for line in play(run).splitlines():
         fields = line.split()
-        if len(fields) == 3:
+        if len(fields) == 3 and fields[0].isdigit():
             found[int(fields[0])].append(float(fields[2]))
     return found
 
 
-def sent(run: SmpiRun) -> dict[tuple[int, int], tuple[int, int, int]]:
-    """Messages, bytes and turns of every pair in all iterations of a run that counts."""
-    found = {}
+@dataclasses.dataclass(frozen=True)
+class SentCounts:
+    """What a program sends."""
+
+    pairs: dict[tuple[int, int], tuple[int, int, int]]
+    """Messages, bytes and turns of every pair in the iterations that are run."""
+    broadcasts: int
+    """Calls of MPI_Bcast in the whole run: all at its start."""
+
+
+def sent(run: SmpiRun) -> SentCounts:
+    """The counts of a run that counts."""
+    pairs, broadcasts = {}, 0
     for line in play(run).splitlines():
         fields = line.split()
         if fields[0] == "sent":
             pair = (int(fields[1]), int(fields[2]))
-            found[pair] = (int(fields[3]), int(fields[4]), int(fields[5]))
-    return found
+            pairs[pair] = (int(fields[3]), int(fields[4]), int(fields[5]))
+        elif fields[0] == "broadcasts":
+            broadcasts = int(fields[1])
+    return SentCounts(pairs, broadcasts)
 
 
 def play(run: SmpiRun) -> str:
