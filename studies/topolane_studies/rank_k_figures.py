@@ -46,7 +46,7 @@ class BenchmarkPoint:
 
 
 def seconds(fabric: Machine, traffic: Traffic, processes: int, *, collective: bool) -> float:
-    """Predicted time of one iteration with so many processes on each node."""
+    """Predicted time of one iteration with that number of processes on each node."""
     profile = Profile(traffic.ranks, traffic, collective=collective)
     (found,) = rank_k(
         State(fabric), fabric.routing("d-mod-k"), "first-fit", profile, cores=f"fixed:{processes}"

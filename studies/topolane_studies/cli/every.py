@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from topolane import InputError, wings
+from topolane import InputError, files, texts, wings
 from topolane.cli import common
 
+from topolane_studies import rows_page
 from topolane_studies.cli.judged import print_rows, print_tallies, rows_json
 from topolane_studies.judging import aims, tally, total
 
@@ -53,13 +55,24 @@ def chosen(only: str | None) -> dict[str, Callable[[bool, int | None], list[Pape
     return {name: known[name] for name in names}
 
 
+def write_page(file: Path, found: dict[str, list[PaperRow]]) -> None:
+    """Writes rows into a page. Raises InputError if it cannot be written."""
+    old = texts.read_text(file) if file.exists() else ""
+    files.write(file, rows_page.joined(old, found, list(studies())).encode(), "--page")
+
+
 @click.command("all")
 @click.option("--only", metavar="STUDIES", help="These studies, by comma: sc18,gang,...")
 @click.option("--summary", is_flag=True, help="Only how many claims of each study agree.")
 @click.option("--quick", is_flag=True, help="Fewer seeds and shorter runs.")
 @click.option("--jobs", "workers", type=click.IntRange(1), help="Processes to use [default: all cores].")
+@click.option(
+    "--page", help="Also write all rows to this file, as Markdown. Studies that are not run keep theirs."
+)
 @common.json_option
-def command(only: str | None, summary: bool, quick: bool, workers: int | None, as_json: bool) -> None:
+def command(
+    only: str | None, summary: bool, quick: bool, workers: int | None, page: str | None, as_json: bool
+) -> None:
     """Every study, and how many of its claims agree."""
     found: dict[str, list[PaperRow]] = {}
     wanted = chosen(only)
@@ -69,6 +82,8 @@ def command(only: str | None, summary: bool, quick: bool, workers: int | None, a
             done()
     tallies = [tally(name, rows) for name, rows in found.items()]
     tallies.append(total(tallies))
+    if page is not None:
+        write_page(Path(page), found)
     if as_json:
         counted = {"summary": [dataclasses.asdict(one) for one in tallies]}
         rows = {} if summary else {"rows": {name: rows_json(of) for name, of in found.items()}}
