@@ -14,6 +14,7 @@ from topolane._engine import Traffic
 from topolane.cli import cli
 from topolane_studies import (
     PaperRow,
+    rows_page,
     sites,
     sites_arrivals,
     sites_cloud,
@@ -29,6 +30,8 @@ from topolane_studies import (
 from topolane_studies.cli.judged import rows_json
 from topolane_studies.sites import SitesProgram, SmpiRun, Wan
 from topolane_studies.sites_cloud import KnownProgram, Standing
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture(scope="module")
@@ -338,9 +341,31 @@ def test_the_command_prints_the_papers_figures(programs: Path, tmp_path: Path) -
     assert set(missing) == set(rows)
     for what, kinds in missing.items():
         assert [one is None for one in kinds] == [rows[what][kind] is None for kind in ("value", "side")]
+    compare_with_pages(answer["rows"], answer["tables"]["loss"])
     assert (tmp_path / "loss-against-traffic.png").read_bytes().startswith(b"\x89PNG")
     points = (tmp_path / "points.csv").read_text().splitlines()
     assert len(points) == 1 + len(answer["tables"]["scatter"])
+
+
+def compare_with_pages(rows: list[dict[str, object]], loss: list[dict[str, float]]) -> None:
+    """The pages have what was run: rows, but correlations over fewer programs, and the table of speeds."""
+    found = rows_page.read((DOCS / "reference" / "paper-rows.md").read_text())["sites"]
+    page = {row[0]: row[1:] for row in found}
+    for row in rows:
+        if not str(row["what"]).startswith("loss at"):
+            cells = rows_page.cells(PaperRow(**{key: of for key, of in row.items() if key != "verdict"}))
+            assert page[cells[0]] == cells[1:]
+    text = (DOCS / "explanation" / "sites-paper.md").read_text()
+    table = text.partition("## Results")[2].partition("| | one site (s) |")[2].partition("\n\n")[0]
+    lines = {
+        cells[0]: cells[1:] for cells in (row.strip("| ").split(" | ") for row in table.splitlines()[2:])
+    }
+    columns = ("one site (s)", "0 ms tunnel", "5 ms tunnel", "5 ms", "5 ms free")
+    for line in loss:
+        name = str(line["class C"])
+        if name in lines:  # EP has one line for all
+            own = [lines[name][place] for place in (0, 1, 4, 7, 8)]
+            assert own == [f"{line[column]:.3g}" for column in columns], name
 
 
 def test_without_simgrid_every_figure_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
