@@ -55,7 +55,7 @@ def test_the_rows_of_rank_k_are_those_of_a_run() -> None:
 
 
 def test_the_summary_is_that_of_the_rows() -> None:
-    """Nobody edits the page: what it sums up follows from its rows, and the page on judging says the same."""
+    """The page is not edited by hand: what it sums up follows from its rows, and the page on judging says the same."""
     text = PAGE.read_text()
     assert rows_page.page(rows_page.read(text)) == text
     table = (
