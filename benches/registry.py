@@ -205,6 +205,13 @@ CASES = (
     Case("gang/fairness", "how evenly two equal programs share the cores under the default policy", "fairness:measure", (
         Option("runs", 4, "of each length of steps"),
     ), quick={"runs": 1}, named=True, root=True),
+    Case("gang/coevp", "three equal jobs of CoEVP, the gang poster's application, under each policy of the agent",
+        "coevp:measure", (
+        Option("program", None, "CoEVP's LULESH/lulesh", Path, required=True),
+        Option("stop", 1e-5, "simulated seconds of each job"),
+        Option("runs", 3, "of each policy"),
+        ALONE,
+    ), quick={"runs": 1, "stop": 2e-6}, named=True, root=True, needs=OPENMPI),
     Case("gpu/inflation", "GPUs that no task can use: the inflation experiment of ATC'23", "inflation:measure", (
         Option("nodes", None, "openb's nodes, CSV", Path, required=True),
         Option("pods", None, "openb's tasks, CSV", Path, required=True),

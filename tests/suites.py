@@ -119,12 +119,15 @@ SUITES = {
     ),
     "studies": Suite(
         [
-            *(f"studies/tests/test_paper_{topic}.py" for topic in ("nova", "processors", "sites", "trace")),
+            *(
+                f"studies/tests/test_paper_{topic}.py"
+                for topic in ("nova", "processors", "rows", "sites", "trace")
+            ),
             "studies/tests/test_two_level_simulated.py",
         ],
-        ["studies/topolane_studies", "native/mpi"],
+        ["studies/topolane_studies", "native/mpi", "docs/reference/paper-rows.md"],
         [],
-        150,
+        400,
     ),
     "mpi": Suite(
         ["tests/mpi", "tests/calibrate", "tests/rank_k", "tests/validation"],

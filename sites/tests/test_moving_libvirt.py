@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from topolane_sites.clusters import Boot
 from topolane_sites.domains import xml
 from topolane_sites.model import Guest, Host
 from topolane_sites.movers import MoveFailed, OutcomeUnknown, mover
+from topolane_sites.movers import libvirt as libvirt_mover
 
 
 class Domains(Sites):
@@ -64,6 +66,11 @@ class Domains(Sites):
         made.lookupByName("g1").migrateSetMaxSpeed(1)
         made.close()
 
+    def stop(self, host: Host) -> None:
+        """Stops the process that receives the guest at a host."""
+        folder = self.daemons[self.hosts.index(host)].folder
+        os.kill(int((folder / "0" / "qemu" / "g1.pid").read_text()), signal.SIGSTOP)
+
     def end(self) -> None:
         for daemon in self.daemons:
             daemon.end()
@@ -97,6 +104,25 @@ def test_a_cancelled_move_leaves_the_domain_where_it_is(domains: Domains) -> Non
 
     with pytest.raises(MoveFailed, match=f"stays at {here.name}: cancelled"):
         mover("libvirt").move(domains.guest, here, there, cancel)
+    assert mover("libvirt").where(domains.guest, domains.hosts) == (here.name,)
+    domains.goes_on()
+
+
+def test_a_move_that_libvirt_never_ends_is_given_up(
+    domains: Domains, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rule: where nothing more is copied until the deadline, the move ends, and the domain runs on at its source alone."""
+    here, there = domains.ends()
+    monkeypatch.setattr(libvirt_mover, "ENDS", 2.0)
+    monkeypatch.setattr(libvirt_mover, "ENDING", 2.0)
+    domains.slow()
+
+    def stop(share: float) -> None:
+        if share > 0.01:
+            domains.stop(there)
+
+    with pytest.raises(MoveFailed, match=f"stays at {here.name}: nothing more was copied for 2 s"):
+        mover("libvirt").move(domains.guest, here, there, stop)
     assert mover("libvirt").where(domains.guest, domains.hosts) == (here.name,)
     domains.goes_on()
 

@@ -76,3 +76,18 @@ def test_only_tested_rows_count_and_missing_ones_count_as_misses() -> None:
     assert counted == judging.Tally("study", 1, 4, values=3, values_agree=1, sides=3, sides_agree=1)
     assert judging.total([counted, counted]) == judging.Tally("all", 2, 8, 6, 2, 6, 2)
     assert rows[-1].verdict == "not measured: failed" and rows[2].verdict == "right side, value failed"
+
+
+@pytest.mark.parametrize(
+    ("values", "sides", "said"),
+    [
+        ((5, 10), (8, 10), "50% in value: reached, 80% in direction: reached"),
+        ((4, 10), (7, 10), "50% in value: missed, 80% in direction: missed"),
+        ((0, 0), (1, 1), "50% in value: missed, 80% in direction: reached"),
+    ],
+)
+def test_a_missed_aim_is_printed_as_missed(
+    values: tuple[int, int], sides: tuple[int, int], said: str
+) -> None:
+    tally = judging.Tally("all", 0, 20, values[1], values[0], sides[1], sides[0])
+    assert judging.aims(tally) == f"aimed at: {said}"

@@ -14,6 +14,7 @@ from topolane._engine import Traffic
 from topolane.cli import cli
 from topolane_studies import (
     PaperRow,
+    rows_page,
     sites,
     sites_arrivals,
     sites_cloud,
@@ -29,6 +30,8 @@ from topolane_studies import (
 from topolane_studies.cli.judged import rows_json
 from topolane_studies.sites import SitesProgram, SmpiRun, Wan
 from topolane_studies.sites_cloud import KnownProgram, Standing
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +53,16 @@ def test_kernels_send_what_their_pattern_says(kernel: str, ranks: int, programs:
     )
     senders, receivers, sizes, messages = Traffic.pattern(f"{kernel}(class=S)", ranks).arrays()
     expected = {(int(a), int(b)): (int(m), int(n)) for a, b, n, m in zip(senders, receivers, sizes, messages)}
-    assert {pair: of[:2] for pair, of in sites_smpi.sent(run).items()} == expected
+    assert {pair: of[:2] for pair, of in sites_smpi.sent(run).pairs.items()} == expected
+
+
+def test_the_input_is_broadcast_as_npb_does(programs: Path) -> None:
+    """The calls of NPB 3.3.1 before its first iteration, item by item; none is a message of an iteration."""
+    for kernel, calls in {"lu": 10, "bt": 6, "mg": 7, "cg": 1, "ep": 1}.items():
+        run = dataclasses.replace(
+            sites.alone(programs, SitesProgram(kernel, 4, "S")), iterations=(1,), counting=True
+        )
+        assert sites_smpi.sent(run).broadcasts == calls
 
 
 def test_turns_are_answers(programs: Path) -> None:
@@ -60,7 +72,7 @@ def test_turns_are_answers(programs: Path) -> None:
 
     def turns(job: SitesProgram) -> dict[tuple[int, int], int]:
         run = dataclasses.replace(sites.alone(programs, job), iterations=(1,), counting=True)
-        return {pair: of[2] for pair, of in sites_smpi.sent(run).items()}
+        return {pair: of[2] for pair, of in sites_smpi.sent(run).pairs.items()}
 
     ep, lu = turns(SitesProgram("ep", 4, "S")), turns(SitesProgram("lu", 4, "S"))
     assert {pair: ep[pair] for pair in [(0, 2), (2, 0), (1, 3), (3, 1)]} == dict.fromkeys(
@@ -117,11 +129,24 @@ def test_a_tunnel_has_one_packet_at_a_time_whichever_way(programs: Path) -> None
     assert seconds((0, 0, 1, 1), copy, copy) == pytest.approx([4 * 2**24 / sites.GIGABIT] * 2, rel=0.05)
 
 
+def test_copies_of_guests_do_not_pass_the_tunnel(programs: Path) -> None:
+    """A program outside a tunnel takes as long as with none, while another one inside it takes the tunnel's time."""
+    copy = SitesProgram("copy", 2)
+    wan, plain = Wan(1e-3, None, tunnel=sites.Tunnel(packet=1e-4)), Wan(1e-3, None)
+    inside, outside = (
+        SmpiRun(programs, (copy,), (0, 1), wan, iterations=(4,), outside=of) for of in ((), (0,))
+    )
+    alone = sites_smpi.seconds(SmpiRun(programs, (copy,), (0, 1), plain, iterations=(4,)))
+    assert sites_smpi.seconds(outside) == pytest.approx(alone)
+    both = SmpiRun(programs, (copy, copy), (0, 1, 1, 0), wan, iterations=(4, 4), outside=(1,))
+    assert sites_smpi.seconds(both) == pytest.approx([*sites_smpi.seconds(inside), *alone], rel=0.1)
+
+
 def test_a_small_message_costs_its_packets(programs: Path) -> None:
     """LU's small messages each cost the tunnel a packet that is not full and an acknowledgement. With packets of 1 ms
     these are what LU waits for: at least 1.5 packets a message between the halves, which one process passes."""
     job = SitesProgram("lu", 4, "S")
-    counts = sites_smpi.sent(dataclasses.replace(sites.alone(programs, job), counting=True))
+    counts = sites_smpi.sent(dataclasses.replace(sites.alone(programs, job), counting=True)).pairs
     half = sites.halves(4)
     crossing = sum(of[0] for (a, b), of in counts.items() if half[a] != half[b])
     wan = Wan(1e-3, tunnel=sites.Tunnel(packet=1e-3))
@@ -215,6 +240,42 @@ def test_programs_share_what_the_wan_carries() -> None:
     assert speeds[0] < alone[0] and speeds[1] < alone[1] and speeds[2] == pytest.approx(1 / 1.1)
 
 
+def test_a_tunnel_is_shared_by_both_ways_and_not_by_copies() -> None:
+    """Two programs that each want 0.8 of a tunnel together get all of it; copies that take half of the WAN leave the
+    tunnel alone, and the slower of the two counts."""
+    tunnel = sites.Tunnel()
+    wan = Wan(tunnel=tunnel)
+    one = dataclasses.replace(
+        program("cg", 16, turns=0.0, sent=0.3 * wan.bandwidth), tunnelled=0.8 * tunnel.rate
+    )
+    speeds = sites_cloud.together([(one, 0.2, 1.0)] * 2, wan)
+    assert 2 * 0.8 * speeds[0] == pytest.approx(1.0) and speeds[0] == speeds[1] < 1 / 1.2
+    assert sites_cloud.together([(one, 0.2, 1.0)] * 2, Wan()) == pytest.approx([1 / 1.2] * 2)
+    halved = sites_cloud.together(
+        [(one, 0.0, 1.0)] * 2, dataclasses.replace(wan, bandwidth=0.5 * wan.bandwidth), 0.5
+    )
+    assert 2 * 0.6 * halved[0] == pytest.approx(0.5)
+
+
+def test_what_a_tunnel_passes_counts_both_ways_and_packets_that_are_not_full(programs: Path) -> None:
+    """A large message is asked for and answered: three packets that are not full, with their acknowledgements."""
+    job = SitesProgram("cg", 4)
+    large, small = 10 * sites.EAGER, 100
+    sent = {(0, 2): (5, 5 * large, 1), (2, 0): (7, 7 * small, 1), (0, 1): (9, 9 * large, 1)}
+    times = sites_loss.IterationTimes({sites.alone(programs, job): [2.0]}, {job: sent}, programs)
+    passed = 5 * (large + 3 * sites.EXTRA) + 7 * (small + sites.EXTRA)
+    assert sites_predict.tunnelled(times, job) == pytest.approx(passed / 2.0)
+
+
+def test_guests_see_the_tunnel_as_the_link() -> None:
+    """The engine is given the latency and the bandwidth that guests measure."""
+    wan = sites.tunnelled(5e-3)
+    assert (
+        wan.seen_latency == 5e-3 + sites.TUNNEL_LATENCY and wan.seen_bandwidth == sites.SEGMENT / sites.PACKET
+    )
+    assert (Wan(5e-3).seen_latency, Wan(5e-3).seen_bandwidth) == (5e-3, sites.GIGABIT)
+
+
 class HalfSpeed:
     """A WAN on which all are half as fast, and a guest takes 16 s to copy."""
 
@@ -280,9 +341,32 @@ def test_the_command_prints_the_papers_figures(programs: Path, tmp_path: Path) -
     assert set(missing) == set(rows)
     for what, kinds in missing.items():
         assert [one is None for one in kinds] == [rows[what][kind] is None for kind in ("value", "side")]
+    compare_with_pages(answer["rows"], answer["tables"]["loss"])
     assert (tmp_path / "loss-against-traffic.png").read_bytes().startswith(b"\x89PNG")
     points = (tmp_path / "points.csv").read_text().splitlines()
     assert len(points) == 1 + len(answer["tables"]["scatter"])
+
+
+def compare_with_pages(rows: list[dict[str, object]], loss: list[dict[str, float]]) -> None:
+    """The pages have what was run: rows, but correlations over fewer programs, and the table of speeds."""
+    found = rows_page.read((DOCS / "reference" / "paper-rows.md").read_text())["sites"]
+    page = {row[0]: row[1:] for row in found}
+    for row in rows:
+        if not str(row["what"]).startswith("loss at"):
+            cells = rows_page.cells(PaperRow(**{key: of for key, of in row.items() if key != "verdict"}))
+            assert page[cells[0]] == cells[1:]
+    text = (DOCS / "explanation" / "sites-paper.md").read_text()
+    table = text.partition("## Results")[2].partition("| | one site (s) |")[2].partition("\n\n")[0]
+    lines = {
+        cells[0]: cells[1:] for cells in (row.strip("| ").split(" | ") for row in table.splitlines()[2:])
+    }
+    columns = ("one site (s)", "0 ms tunnel", "5 ms tunnel", "5 ms", "5 ms free")
+    for line in loss:
+        name = str(line["class C"])
+        if name in lines:  # EP has one line for all
+            own = [lines[name][place] for place in (0, 1, 4, 7, 8)]
+            speeds = [f"{line[column]:.1f}" for column in columns[1:]]
+            assert own == [f"{line[columns[0]]:.3g}", *speeds], name
 
 
 def test_without_simgrid_every_figure_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:

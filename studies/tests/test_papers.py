@@ -23,3 +23,12 @@ def test_a_paper_of_a_wing_that_is_not_installed_says_how_to_get_it(monkeypatch:
     assert isinstance(done.exception, InputError)
     assert "paper gang' is part of topolane-gang, which is not installed: " in str(done.exception)
     assert "  gang " not in CliRunner().invoke(cli, ["paper", "--help"]).output
+
+
+def test_all_papers_can_be_run_in_parts() -> None:
+    done = CliRunner().invoke(cli, ["paper", "all", "--only", "rank-k", "--summary"])
+    assert done.exit_code == 0 and "rank-k" in done.output and "sc18" not in done.output
+    wrong = CliRunner().invoke(cli, ["paper", "all", "--only", "rank-k,x"])
+    assert isinstance(wrong.exception, InputError) and "--only 'x': no such study; there are sc18" in str(
+        wrong.exception
+    )

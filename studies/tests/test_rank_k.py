@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from click.testing import CliRunner
 from topolane._engine import InputError, Machine, Profile, State, Traffic, rank_k
-from topolane_studies import PaperRow
+from topolane.cli import cli
+from topolane_studies import PaperRow, rank_k_figures
 from topolane_studies import rank_k as paper
 from topolane_studies import rank_k_choices as choices
 from topolane_studies.rank_k_tables import TABLES, RankKTable
@@ -150,3 +154,35 @@ def test_what_is_refused() -> None:
         Profile(4, "alltoall", core_seconds=float("nan"))
     with pytest.raises(InputError, match="has 2 ranks, but the program 4 processes"):
         Profile(4, Traffic.of(2, [0], [1], [1.0]))
+
+
+def test_a_process_gets_less_the_more_of_its_node_send(study: paper.RankKStudy) -> None:
+    """The paper's micro-benchmarks: bandwidth of a pair and in MPI_Alltoall falls with the processes of a node, and grows
+    with the message; one pair alone nears the calibrated message alone."""
+    sent, exchanged = rank_k_figures.pairs(study), rank_k_figures.alltoall(study)
+    for points in (sent, exchanged):
+        for (cluster, size), of in grouped(points, lambda point: (point.cluster, point.bytes)).items():
+            rates = [point.bandwidth for point in of]
+            assert rates == sorted(rates, reverse=True) and rates[0] > rates[-1] > 0, (cluster, size)
+        for of in grouped(points, lambda point: (point.cluster, point.processes)).values():
+            by_size = sorted(of, key=lambda point: point.bytes)
+            assert [point.bandwidth for point in by_size] == sorted(point.bandwidth for point in by_size)
+    for cluster, node in study.nodes.items():
+        alone = max(point.bandwidth for point in sent if point.cluster == cluster)
+        assert 0.95 * node.flow < alone <= node.flow
+
+
+def grouped(points, of):
+    """Points by what `of` says of them."""
+    found = {}
+    for point in points:
+        found.setdefault(of(point), []).append(point)
+    return found
+
+
+def test_the_figures_and_their_points_are_written(tmp_path: Path) -> None:
+    done = CliRunner().invoke(cli, ["paper", "rank-k", "--out", str(tmp_path), "--json"])
+    assert done.exit_code == 0, done.output
+    assert {path.name for path in tmp_path.iterdir()} == set(rank_k_figures.OWN)
+    assert (tmp_path / "pairs.png").read_bytes().startswith(b"\x89PNG")
+    assert len((tmp_path / "pairs.csv").read_text().splitlines()) == 1 + 2 * 8 * len(rank_k_figures.SIZES)

@@ -20,6 +20,8 @@ ALIKE = 0.9
 """An order agrees if at least this share of the pairs is ordered as in the paper."""
 TIE = 0.02
 """Figures of the paper that differ by less than this share have no order."""
+AIM_VALUES, AIM_SIDES = 0.5, 0.8
+"""Shares of the tested claims of all studies that were to agree in value and in direction; set before the runs."""
 TOO_WIDE = "the tolerance is wider than the effect"
 
 
@@ -165,3 +167,16 @@ def total(tallies: Sequence[Tally]) -> Tally:
     """All studies together."""
     names = [field.name for field in dataclasses.fields(Tally)][1:]
     return Tally("all", *(sum(getattr(one, name) for one in tallies) for name in names))
+
+
+def aims(of: Tally) -> str:
+    """Whether enough claims agree, in words."""
+    counts = (
+        ("value", of.values_agree, of.values, AIM_VALUES),
+        ("direction", of.sides_agree, of.sides, AIM_SIDES),
+    )
+    said = []
+    for kind, agree, tested, aim in counts:
+        verdict = "reached" if tested and agree >= aim * tested else "missed"
+        said.append(f"{aim:.0%} in {kind}: {verdict}")
+    return f"aimed at: {', '.join(said)}"

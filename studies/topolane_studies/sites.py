@@ -56,8 +56,8 @@ ASSUMED = [
     "the first half of the ranks on one site, the second on the other",
     "BT runs on squares: 36 ranks where the others have 32",
     "with a manager: 52 hosts a site in two racks, a guest of 256 MiB a host; first fit takes rack by rack, the racks of "
-    + "the sites in turn. The guests of a move are copied all at once, each over a connection of its own, and their "
-    + "programs run on where they were until all are there",
+    + "the sites in turn. The guests of a move are copied all at once, each over a connection of its own and outside the "
+    + "tunnel, and their programs run on where they were until all are there",
     "programs that come and go are of 16 and 32 ranks (BT 36), five kernels, each runs its benchmark 1 to 30 times, at "
     + "random times, to 70 % of the hosts; first come, first served. The manager knows a program after 10 s, and until "
     + "then takes it for the median of those it has seen",
@@ -91,6 +91,17 @@ class Wan:
     bandwidth: float = GIGABIT
     """Bytes per second, each way."""
     tunnel: Tunnel | None = None
+    """What is sent across passes it, but for programs `outside`."""
+
+    @property
+    def seen_latency(self) -> float:
+        """Seconds that guests measure, one way."""
+        return self.latency + (self.tunnel.latency if self.tunnel else 0.0)
+
+    @property
+    def seen_bandwidth(self) -> float:
+        """Bytes per second that guests measure, each way, while nothing else crosses."""
+        return min(self.bandwidth, self.tunnel.rate) if self.tunnel else self.bandwidth
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,6 +138,8 @@ class SmpiRun:
     speed: float = SPEED
     iterations: tuple[int, ...] = ()
     """Of every program, or those of ITERATIONS."""
+    outside: tuple[int, ...] = ()
+    """Places in `jobs` of programs whose messages do not pass the tunnel."""
     counting: bool = False
     """Whether what is sent is printed."""
 

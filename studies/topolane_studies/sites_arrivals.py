@@ -1,7 +1,7 @@
 """Programs that come and go: what the same policies do over hours, on a model of the shared WAN.
 
 Speeds of programs on two sites are those that SMPI gave in two halves. What programs do to each other there is a model:
-where they together want more than the WAN carries, what they send takes longer by the same factor for all.
+where they together want more than the WAN or the tunnel carries, what they send takes longer by the same factor for all.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import statistics
 from typing import TYPE_CHECKING
 
 from topolane_studies import sites, sites_jobs
-from topolane_studies.sites import SitesProgram, Wan
+from topolane_studies.sites import SitesProgram
 from topolane_studies.sites_cloud import HOSTS, SITES, TWO, KnownProgram, SitesLayout
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from topolane_studies.sites import SmpiRun
+    from topolane_studies.sites import SmpiRun, Wan
     from topolane_studies.sites_loss import IterationTimes
 
 POLICIES = {
@@ -100,16 +100,21 @@ def jobs() -> list[SitesProgram]:
 
 def runs(programs: Path) -> list[SmpiRun]:
     """What must be known of each."""
-    return [run for job in jobs() for run in (sites.alone(programs, job), sites.spread(programs, job, Wan()))]
+    return [
+        run
+        for job in jobs()
+        for run in (sites.alone(programs, job), sites.spread(programs, job, sites.tunnelled()))
+    ]
 
 
 def scenarios(times: IterationTimes, quick: bool) -> list[ArrivalsScenario]:
     """All policies and seeds."""
     known = tuple(sites_jobs.known(times, job) for job in jobs())
-    extra = tuple(1 / times.speed(job, Wan()) - 1 for job in jobs())
+    wan = sites.tunnelled()
+    extra = tuple(1 / times.speed(job, wan) - 1 for job in jobs())
     count, seeds = (40, 1) if quick else (JOBS, SEEDS)
     return [
-        ArrivalsScenario(who, seed, known, extra, count, Wan())
+        ArrivalsScenario(who, seed, known, extra, count, wan)
         for who in POLICIES
         for seed in range(1, seeds + 1)
     ]

@@ -61,6 +61,8 @@ class KnownProgram:
     messages: float
     largest: float
     """As in the engine's Cut: turns and bytes a second, bursts and bytes a second of the busiest pair."""
+    tunnelled: float = 0.0
+    """Bytes a second that a tunnel between the halves passes, both ways."""
 
     def cut(self, speed: float = 1.0) -> Cut:
         """As measured where it has this speed, of that on one site."""
@@ -86,8 +88,8 @@ nodes = "s{site}n[1-{layout.hosts}]"
     for a, b in itertools.combinations(range(layout.sites), 2):
         text += f"""[[wan]]
 between = ["s{a}", "s{b}"]
-latency = {wan.latency!r}
-bandwidth = {wan.bandwidth!r}
+latency = {wan.seen_latency!r}
+bandwidth = {wan.seen_bandwidth!r}
 """
     return Machine.parse(text, "sites.toml", "toml")
 
@@ -191,6 +193,23 @@ def crossing(where: Sequence[int]) -> float:
     """The same between the two sites, by the site of each guest."""
     counts = [list(where).count(site) for site in range(SITES)]
     return 4 * counts[0] * counts[1] / len(where) ** 2
+
+
+def together(
+    programs: Sequence[tuple[KnownProgram, float, float]], wan: Wan, free: float = 1.0
+) -> list[float]:
+    """Speeds of programs that share a link between two sites, of those on one site.
+
+    Of each (program, seconds longer where no other program sends, share of its crossing in halves). free: what is left of
+    the WAN by copies of guests. The slower of WAN and tunnel counts.
+    """
+    carriers = [([share * program.bytes / wan.bandwidth for program, _, share in programs], free)]
+    if wan.tunnel:
+        carriers.append(
+            ([share * program.tunnelled / wan.tunnel.rate for program, _, share in programs], 1.0)
+        )
+    longer = [extra for _, extra, _ in programs]
+    return [min(speeds) for speeds in zip(*(stretched(list(zip(longer, of)), left) for of, left in carriers))]
 
 
 def stretched(spread: Sequence[tuple[float, float]], carried: float) -> list[float]:

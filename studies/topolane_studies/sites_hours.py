@@ -199,16 +199,16 @@ class HourlySites:
 
     def set_speeds(self) -> None:
         """Of all that run: a program is as fast as the slowest link between its sites lets it be."""
-        using: dict[tuple[int, int], list[tuple[HourlyProgram, tuple[float, float]]]] = {}
+        using: dict[tuple[int, int], list[tuple[HourlyProgram, float]]] = {}
         for running in self.running:
             running.speed = 1.0
-            program = running.arrival.program
             for link, crossing in sites_cloud.links(running.before or running.hosts, self.layout).items():
-                share = crossing * program.bytes / self.scenario.wan.bandwidth
-                using.setdefault(link, []).append((running, (self.extra[program], share)))
-        carried = 1 - COPYING if self.copied > 0 else 1.0
+                using.setdefault(link, []).append((running, crossing))
+        free = 1 - COPYING if self.copied > 0 else 1.0
         for spread in using.values():
-            speeds = sites_cloud.stretched([of for _, of in spread], carried)
+            programs = ((each.arrival.program, crossing) for each, crossing in spread)
+            asked = [(program, self.extra[program], crossing) for program, crossing in programs]
+            speeds = sites_cloud.together(asked, self.scenario.wan, free)
             for (running, _), speed in zip(spread, speeds):
                 running.speed = min(running.speed, speed)
 

@@ -11,7 +11,7 @@ from topolane.sweep import over
 
 from topolane_studies import claims as claims_of
 from topolane_studies import sites, sites_cloud, sites_predict, sites_smpi
-from topolane_studies.sites import SitesProgram, SmpiRun, Wan
+from topolane_studies.sites import SitesProgram, SmpiRun
 from topolane_studies.sites_cloud import GUEST, KnownProgram, Standing
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from topolane_studies.claims import Claim
+    from topolane_studies.sites import Wan
     from topolane_studies.sites_loss import IterationTimes
 
 JOBS = (SitesProgram("ep", 16), SitesProgram("lu", 32), SitesProgram("cg", 16), SitesProgram("bt", 36))
@@ -70,20 +71,25 @@ class JobsScenario:
 
 def runs(programs: Path) -> list[SmpiRun]:
     """What must be known of each program alone."""
-    return [run for job in JOBS for run in (sites.alone(programs, job), sites.spread(programs, job, Wan()))]
+    return [
+        run
+        for job in JOBS
+        for run in (sites.alone(programs, job), sites.spread(programs, job, sites.tunnelled()))
+    ]
 
 
 def known(times: IterationTimes, job: SitesProgram) -> KnownProgram:
     """What a manager learns of a program."""
     cut = sites_predict.crossing(times, job)
     some, _ = sites.ITERATIONS[job.kernel]
-    return KnownProgram(job, times.one(job) / some, times.one(job) * job.whole, *cut)
+    through = sites_predict.tunnelled(times, job)
+    return KnownProgram(job, times.one(job) / some, times.one(job) * job.whole, *cut, through)
 
 
 def scenarios(times: IterationTimes) -> list[JobsScenario]:
     """One for each policy."""
     programs = tuple(known(times, job) for job in JOBS)
-    return [JobsScenario(times.programs, policy, programs, Wan()) for policy in POLICIES]
+    return [JobsScenario(times.programs, policy, programs, sites.tunnelled()) for policy in POLICIES]
 
 
 def play(scenario: JobsScenario) -> list[JobsOutcome]:
@@ -138,6 +144,7 @@ class Speeds:
             tuple(site for place in where for site in place),
             self.scenario.wan,
             iterations=tuple(counts),
+            outside=tuple(range(len(felt), len(jobs))),  # guests go from host to host
         )
         ends = sites_smpi.ends(run)
         first = min(of[-1] for of in ends)
@@ -274,13 +281,10 @@ def shared(times: IterationTimes, found: Sequence[JobsOutcome]) -> list[tuple[st
     """Speeds as placed, %: of every program that is spread, in halves alone, with the others, and by the model."""
     first = found[0].first
     jobs = [job for job in JOBS if first[job.name][0] > 0 and job.kernel != "ep"]
-    asked = []
-    for job in jobs:
-        bytes_across = known(times, job).bytes
-        share = first[job.name][0] * bytes_across / Wan().bandwidth
-        asked.append((1 / times.speed(job, Wan()) - 1, share))
-    model = sites_cloud.stretched(asked, 1.0)
+    wan = sites.tunnelled()
+    asked = [(known(times, job), 1 / times.speed(job, wan) - 1, first[job.name][0]) for job in jobs]
+    model = sites_cloud.together(asked, wan)
     return [
-        (job.name, 100 * times.speed(job, Wan()), 100 * first[job.name][1], 100 * speed)
+        (job.name, 100 * times.speed(job, wan), 100 * first[job.name][1], 100 * speed)
         for job, speed in zip(jobs, model)
     ]

@@ -64,6 +64,8 @@ class IterationTimes:
     sent: Mapping[SitesProgram, dict[tuple[int, int], tuple[int, int, int]]]
     """Messages, bytes and turns of every pair in the iterations that are run."""
     programs: Path
+    broadcasts: Mapping[SitesProgram, int] = dataclasses.field(default_factory=dict)
+    """Calls of MPI_Bcast of every program."""
 
     def one(self, job: SitesProgram, speed: float = sites.SPEED) -> float:
         """On one site, seconds."""
@@ -105,7 +107,12 @@ def simulated(
     plain = sites.unique(runs)
     counts = over(sites_smpi.sent, counting, workers=workers, done=done)
     seconds = over(sites_smpi.seconds, plain, workers=workers, done=done)
-    return IterationTimes(dict(zip(plain, seconds)), dict(zip(jobs, counts)), programs)
+    return IterationTimes(
+        dict(zip(plain, seconds)),
+        {job: of.pairs for job, of in zip(jobs, counts)},
+        programs,
+        {job: of.broadcasts for job, of in zip(jobs, counts)},
+    )
 
 
 def total(runs: Sequence[SmpiRun]) -> int:

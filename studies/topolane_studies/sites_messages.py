@@ -6,7 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from topolane_studies import claims as claims_of
-from topolane_studies import sites, sites_loss
+from topolane_studies import judging, sites, sites_loss
+from topolane_studies.claims import Claim
 from topolane_studies.judging import within_share
 from topolane_studies.sites import SitesProgram
 from topolane_studies.sites_scatter import CLEAR_CLAIM, is_clear
@@ -14,7 +15,7 @@ from topolane_studies.sites_scatter import CLEAR_CLAIM, is_clear
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from topolane_studies.claims import Claim
+    from topolane_studies import PaperRow
     from topolane_studies.sites_loss import IterationTimes
 
 # Of class C on 32 ranks. The paper's slides disagree with each other.
@@ -88,7 +89,24 @@ def claims(quick: bool) -> list[Claim[IterationTimes]]:
             found.append(claims_of.figure(name, paper[kernel], own, tolerance, shown=form.format))
         if ours in ORDERED:
             found.append(claims_of.rank(f"order by {what}", paper, partial(by_kernel, ours)))
-    return [*found, *(correlation(quick, latency) for latency in sites_loss.latencies(quick))]
+    return [
+        *found,
+        broadcasts_claim(),
+        *(correlation(quick, latency) for latency in sites_loss.latencies(quick)),
+    ]
+
+
+def broadcasts_claim() -> Claim[IterationTimes]:
+    """Calls of MPI_Bcast. The paper counted them, but our notes do not have its numbers: so it cannot agree."""
+    what, paper = "MPI_Bcast calls", "counted"
+
+    def row(times: IterationTimes) -> PaperRow:
+        own = ", ".join(f"{job_of(kernel).name} {times.broadcasts[job_of(kernel)]}" for kernel in PAPER_SENDS)
+        return judging.missing(
+            what, paper, f"our notes lack the paper's numbers; here, at the start: {own}", value=True
+        )
+
+    return Claim(what, paper, row, value=True)
 
 
 def by_kernel(measure: Callable[[IterationTimes, str], float], times: IterationTimes) -> dict[str, float]:

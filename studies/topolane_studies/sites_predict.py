@@ -38,6 +38,17 @@ def crossing(times: IterationTimes, job: SitesProgram) -> tuple[float, float, fl
     return max(turns) / seconds, max(ways) / seconds, busiest[1] / seconds, busiest[0] / seconds
 
 
+def tunnelled(times: IterationTimes, job: SitesProgram) -> float:
+    """Bytes that a tunnel between the halves passes, both ways, a second of the run on one site."""
+    half = sites.halves(job.ranks)
+    passed = 0.0
+    for (source, target), (messages, size, _) in times.sent[job].items():
+        if half[source] != half[target]:
+            ways = 3 if size > sites.EAGER * messages else 1  # asked for, answered, sent
+            passed += size + ways * sites.EXTRA * messages
+    return passed / times.one(job)
+
+
 def cut(times: IterationTimes, job: SitesProgram) -> Cut:
     """The same as the engine takes it."""
     return Cut(*crossing(times, job))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from topolane_studies.nova_smpi import build, printed
 if TYPE_CHECKING:
     from topolane_studies.sites import SmpiRun
 
-__all__ = ["Missing", "build", "ends", "play", "seconds", "sent"]
+__all__ = ["Missing", "SentCounts", "build", "ends", "play", "seconds", "sent"]
 
 OPTIONS = (
     "smpi/host-speed:1Gf",
@@ -36,15 +37,23 @@ def platform(run: SmpiRun) -> str:
     links = [f"{sites.GIGABIT!r} {sites.HOST_LATENCY!r}"] * (2 * hosts)
     links += [f"{wan.bandwidth!r} {wan.latency!r}"] * 2
     links += [f"{wan.tunnel.rate!r} {wan.tunnel.latency!r}"] if wan.tunnel else []
-    through = [2 * hosts + 2] if wan.tunnel else []
+    inside = tunnelled(run)
     lines = [f"{hosts} {run.speed!r} {len(links)} {hosts * (hosts - 1)} 0", *links]
     for source, here in enumerate(run.sites):
         for target, there in enumerate(run.sites):
             if source != target:
+                through = [2 * hosts + 2] if inside[source] and inside[target] else []
                 across = [] if here == there else [2 * hosts + here, *through]
                 way = [2 * source, *across, 2 * target + 1]
                 lines.append(" ".join(map(str, (source, target, len(way), *way))))
     return "\n".join(lines) + "\n"
+
+
+def tunnelled(run: SmpiRun) -> list[bool]:
+    """Of every rank, whether what it sends to another site passes the tunnel."""
+    through = run.wan is not None and run.wan.tunnel is not None
+    inside = [through and place not in run.outside for place in range(len(run.jobs))]
+    return [each for job, each in zip(run.jobs, inside) for _ in range(job.ranks)]
 
 
 def seconds(run: SmpiRun) -> list[float]:
@@ -57,20 +66,32 @@ def ends(run: SmpiRun) -> list[list[float]]:
     found: list[list[float]] = [[] for _ in run.jobs]
     for line in play(run).splitlines():
         fields = line.split()
-        if len(fields) == 3:
+        if len(fields) == 3 and fields[0].isdigit():
             found[int(fields[0])].append(float(fields[2]))
     return found
 
 
-def sent(run: SmpiRun) -> dict[tuple[int, int], tuple[int, int, int]]:
-    """Messages, bytes and turns of every pair in all iterations of a run that counts."""
-    found = {}
+@dataclasses.dataclass(frozen=True)
+class SentCounts:
+    """What a program sends."""
+
+    pairs: dict[tuple[int, int], tuple[int, int, int]]
+    """Messages, bytes and turns of every pair in the iterations that are run."""
+    broadcasts: int
+    """Calls of MPI_Bcast in the whole run: all at its start."""
+
+
+def sent(run: SmpiRun) -> SentCounts:
+    """The counts of a run that counts."""
+    pairs, broadcasts = {}, 0
     for line in play(run).splitlines():
         fields = line.split()
         if fields[0] == "sent":
             pair = (int(fields[1]), int(fields[2]))
-            found[pair] = (int(fields[3]), int(fields[4]), int(fields[5]))
-    return found
+            pairs[pair] = (int(fields[3]), int(fields[4]), int(fields[5]))
+        elif fields[0] == "broadcasts":
+            broadcasts = int(fields[1])
+    return SentCounts(pairs, broadcasts)
 
 
 def play(run: SmpiRun) -> str:
@@ -91,5 +112,7 @@ def play(run: SmpiRun) -> str:
         if run.counting:
             environment["TOPOLANE_COUNTS"] = "1"
         if run.wan and run.wan.tunnel:
-            environment["TOPOLANE_TUNNEL"] = f"{sites.EXTRA!r} {sites.EAGER} {' '.join(map(str, run.sites))}"
+            # A rank outside the tunnel pays nothing for it: it is on one site with all that it sends to.
+            where = (site if inside else 0 for site, inside in zip(run.sites, tunnelled(run)))
+            environment["TOPOLANE_TUNNEL"] = f"{sites.EXTRA!r} {sites.EAGER} {' '.join(map(str, where))}"
         return printed(command, folder, environment)

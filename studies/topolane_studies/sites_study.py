@@ -101,11 +101,7 @@ def never_measured() -> list[PaperRow]:
         "guests are emulated here, which costs far more than what would be measured; "
         "of the overlay benches/run.py sites/tunnel"
     )
-    at_start = "the kernels leave out what NPB sends once at the start"
-    return [
-        judging.missing("overhead of guest and overlay on one site", "measured", emulated, value=True),
-        judging.missing("MPI_Bcast calls", "counted", at_start, value=True),
-    ]
+    return [judging.missing("overhead of guest and overlay on one site", "measured", emulated, value=True)]
 
 
 def rows_for_summary(quick: bool, workers: int | None) -> list[PaperRow]:

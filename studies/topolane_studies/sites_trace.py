@@ -16,7 +16,7 @@ from topolane.sources import Shape, workload
 from topolane.sweep import over
 
 from topolane_studies import sites, sites_jobs, sites_loss
-from topolane_studies.sites import SitesProgram, Wan
+from topolane_studies.sites import SitesProgram
 from topolane_studies.sites_arrivals import ArrivalsScenario, ProgramArrival
 from topolane_studies.sites_cloud import KnownProgram, SitesLayout
 from topolane_studies.sites_hours import HourlySites
@@ -34,7 +34,8 @@ RULE = [
     "its ranks are the most, up to its nodes and 64, on which the kernel runs: a power of two, for BT 4, 16, 36 or 64. A "
     + "job that this leaves with one rank sends nothing. One rank a host",
     "sites of one size, with as many hosts in all as the log keeps busy for 90 % of the time until its last submission, "
-    + "and no fewer than the widest program needs; between each two sites 1 Gb/s at 5 ms one way, with TCP's window",
+    + "and no fewer than the widest program needs; between each two sites 1 Gb/s at 5 ms one way, with TCP's window and a "
+    + "tunnel",
     "a program on several sites loses what SMPI gave for two halves, and more where programs want more than a link "
     + "carries; the slowest of its links counts",
     "first come, first served; the manager looks every ten minutes and at each arrival and end",
@@ -106,7 +107,11 @@ def jobs(log: Sequence[Submitted], seeds: Sequence[int]) -> list[SitesProgram]:
 
 def runs(programs: Path, wanted: Sequence[SitesProgram]) -> list[SmpiRun]:
     """What must be simulated of them."""
-    return [run for job in wanted for run in (sites.alone(programs, job), sites.spread(programs, job, Wan()))]
+    return [
+        run
+        for job in wanted
+        for run in (sites.alone(programs, job), sites.spread(programs, job, sites.tunnelled()))
+    ]
 
 
 def arrivals(
@@ -144,7 +149,8 @@ def scenarios(
     """Every number of sites under every policy of the engine, with every seed."""
     known = {job: sites_jobs.known(times, job) for job in jobs(log, seeds)}
     programs = (*known.values(), SILENT)
-    extra = (*(1 / times.speed(job, Wan()) - 1 for job in known), 0.0)
+    wan = sites.tunnelled()
+    extra = (*(1 / times.speed(job, wan) - 1 for job in known), 0.0)
     found = []
     for count in counts:
         for policy in policies():
@@ -152,7 +158,7 @@ def scenarios(
                 coming = arrivals(log, seed, known)
                 where = layout(coming, count)
                 found.append(
-                    ArrivalsScenario(policy, seed, programs, extra, len(log), Wan(), where, TICK, coming)
+                    ArrivalsScenario(policy, seed, programs, extra, len(log), wan, where, TICK, coming)
                 )
     return found
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from topolane_sites.model import Guest, Host
 
 
+ENDS = 1800.0
+"""Seconds after which a move that does not end by itself is cancelled, where the host's own system moves the guest."""
+
+
 class MoveFailed(Exception):
     """A move failed, and the guest runs on its source. The message is a sentence."""
 

@@ -20,7 +20,7 @@ import libvirt
 from topolane.cluster.clients.domains import domain
 
 from topolane_sites.domains import connection
-from topolane_sites.movers import GuestLost, MoveFailed, OutcomeUnknown
+from topolane_sites.movers import ENDS, GuestLost, MoveFailed, OutcomeUnknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +40,7 @@ Debian leaves out; libvirt 9 never ends a move that fails for that. Such a guest
 LOOK = 0.1
 """Seconds between checks of a running move."""
 ENDING = 60.0
-"""Seconds in which a cancelled move, or one without its mover, must end."""
+"""Seconds in which a move must end that is given up, or has no mover any more."""
 RUNNING = libvirt.VIR_DOMAIN_RUNNING
 
 
@@ -101,7 +101,7 @@ def _copy(
     progress: Callable[[float], None],
     failed: list[Exception],
 ) -> None:
-    """Moves, and reports the progress. If `progress` raises, the move is cancelled.
+    """Moves, and reports the progress. If `progress` raises, or nothing more is copied for `ENDS`, the move is cancelled.
 
     second: the same domain on a second connection, which does not wait for the move.
     """
@@ -112,14 +112,22 @@ def _copy(
         except libvirt.libvirtError as error:
             failed.append(error)
 
-    moving = threading.Thread(target=migrate)
+    # libvirt cannot cancel every move, and the thread of one that never ends must not keep the process alive.
+    moving = threading.Thread(target=migrate, daemon=True)
     moving.start()
+    most, deadline = 0.0, time.monotonic() + ENDS
     try:
         while moving.is_alive():
-            progress(_copied(second))
+            share = _copied(second)
+            if share > most:
+                most, deadline = share, time.monotonic() + ENDS
+            if time.monotonic() > deadline:
+                raise MoveFailed(f"nothing more was copied for {ENDS:g} s, and the move has not ended")
+            progress(share)
             moving.join(LOOK)
     except BaseException:  # an interrupt cancels the move, too
-        while moving.is_alive():
+        deadline = max(deadline, time.monotonic() + ENDING)
+        while moving.is_alive() and time.monotonic() < deadline:
             _abort(second)
             moving.join(LOOK)
         raise

@@ -14,7 +14,7 @@ import openstack
 from openstack import exceptions
 from topolane.cluster.clients.nova import NovaServers, ServerState
 
-from topolane_sites.movers import GuestLost, MoveFailed, OutcomeUnknown
+from topolane_sites.movers import ENDS, GuestLost, MoveFailed, OutcomeUnknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 LOOK = 0.5
 """Seconds between checks."""
-ENDS = 1800.0
-"""Seconds after which a migration that does not end is cancelled."""
 CANCELS = 120.0
 """Seconds in which Nova must end a cancelled migration."""
 

@@ -11,13 +11,19 @@ from topolane_studies.cli import judged
 
 
 @click.command("rank-k")
+@click.option(
+    "--out", help="A directory for the figures of bandwidth by processes of a node, and their points."
+)
 @common.json_option
-def command(as_json: bool) -> None:
+def command(out: str | None, as_json: bool) -> None:
     """Cores per node under contention for the interface (NPB IS on two clusters)."""
-    from topolane_studies import rank_k, rank_k_choices
+    from topolane_studies import rank_k, rank_k_choices, rank_k_figures
     from topolane_studies.rank_k_tables import ETHERNET
 
-    study = rank_k.study()
+    with common.outputs(out, rank_k_figures.OWN) as folder:
+        study = rank_k.study()
+        if folder is not None:
+            rank_k_figures.write(folder, study)
     rows, sensitivity = rank_k.rows(study), rank_k_choices.sensitivity()
     rules = rank_k_choices.compared(study)
     if as_json:
