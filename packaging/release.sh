@@ -17,7 +17,9 @@ set -euo pipefail
 target=$(realpath -m "${1:-$ROOT/dist}")
 PACKAGES="" need git make cargo
 TOPOLANE_COMMIT=$(git -C "$ROOT" rev-parse HEAD)
-export TOPOLANE_COMMIT
+maintainer
+homepage
+export TOPOLANE_COMMIT MAINTAINER HOMEPAGE
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -38,14 +40,12 @@ make_all() {
     (cd "$tree/dist" && sha256sum -- * >"$work/sums" && mv "$work/sums" SHA256SUMS)
 }
 
+# The plugin of Slurm for all processors, and a package of it for this one.
 plugin() {
-    local tree=$1 triple cargo=${CARGO_HOME:-$HOME/.cargo} source
-    triple=$(uname -m)-unknown-linux-gnu
-    (cd "$tree" && RUSTFLAGS="--remap-path-prefix=$tree=topolane --remap-path-prefix=$cargo=cargo" \
-        CFLAGS="-ffile-prefix-map=$cargo=cargo" CARGO_TARGET_DIR="$tree/target" \
-        cargo build --quiet --locked --profile "$PROFILE" --target "$triple" -p topolane-capi)
-    source=$("$tree/tests/slurm/slurm_source.sh" trixie)
-    ENGINE=$tree/target/$triple/$PROFILE/libtopolane.so "$tree/packaging/deb.sh" "$source" "$tree/dist"
+    local tree=$1 sources
+    sources=$("$tree/tests/slurm/slurm_sources.sh")
+    PROFILE=$PROFILE "$tree/packaging/plugin.sh" "$tree/dist" "$PROCESSORS" $sources
+    ENGINE=$tree/dist/topolane-slurm-$VERSION-$(uname -m)/libtopolane.so "$tree/packaging/deb.sh" "$tree/dist" $sources
 }
 
 # What is in the files: the crates of the engine, the Python packages that are installed with it, and the packages of the page.
