@@ -19,7 +19,7 @@ PACKAGES="" need git make cargo
 TOPOLANE_COMMIT=$(git -C "$ROOT" rev-parse HEAD)
 maintainer
 homepage
-export TOPOLANE_COMMIT MAINTAINER HOMEPAGE
+export TOPOLANE_COMMIT PROFILE MAINTAINER HOMEPAGE
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -40,12 +40,16 @@ make_all() {
     (cd "$tree/dist" && sha256sum -- * >"$work/sums" && mv "$work/sums" SHA256SUMS)
 }
 
-# The plugin of Slurm for all processors, and a package of it for this one.
+# The plugin of Slurm for all processors, and a package of it for this one with the same engine.
 plugin() {
-    local tree=$1 sources
-    sources=$("$tree/tests/slurm/slurm_sources.sh")
-    PROFILE=$PROFILE "$tree/packaging/plugin.sh" "$tree/dist" "$PROCESSORS" $sources
-    ENGINE=$tree/dist/topolane-slurm-$VERSION-$(uname -m)/libtopolane.so "$tree/packaging/deb.sh" "$tree/dist" $sources
+    local tree=$1 name sources
+    name=topolane-slurm-plugin-$VERSION-$(uname -m)
+    # A directory a line, without spaces in it: it is one of ours.
+    mapfile -t sources < <("$tree/tests/slurm/slurm_sources.sh")
+    [ ${#sources[@]} -gt 0 ] || die 3 "the source of no Slurm can be had"
+    "$tree/packaging/plugin.sh" "$tree/dist" "$PROCESSORS" "${sources[@]}"
+    tar -C "$tree" -xzf "$tree/dist/$name.tar.gz"
+    ENGINE=$tree/$name/libtopolane.so "$tree/packaging/deb.sh" "$tree/dist" "${sources[@]}"
 }
 
 # What is in the files: the crates of the engine, the Python packages that are installed with it, and the packages of the page.

@@ -281,8 +281,14 @@ def test_from_stock_slurm_to_the_plugin_and_back(
         assert re.search(rf"topolane: active, 1 rules, engine /{re.escape(str(ENGINE))}", log), log[-2000:]
         works(cluster, "--topolane=dedicated,min-bandwidth=0.5")
         counters = directory / "state" / "topolane_counters"
-        until(lambda: counters.is_file(), "the plugin's counters")
-        assert re.search(r"^placed [1-9]", counters.read_text(), re.MULTILINE)
+
+        def placed() -> bool:
+            cluster.run("srun", "-N2", "true")  # It writes its counters every ten seconds, when it is called.
+            return counters.is_file() and bool(
+                re.search(r"^placed [1-9]", counters.read_text(), re.MULTILINE)
+            )
+
+        until(placed, "the plugin has placed jobs")
 
         done = debian.run("dpkg", "-r", "topolane-slurm")
         assert done.returncode and plugin.is_file() and debian.state().endswith(" ok installed")
