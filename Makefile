@@ -211,14 +211,15 @@ release:
 	$(call need,dh,dpkg-dev debhelper)
 	PROFILE=$(PROFILE) PROCESSORS="$(PROCESSORS)" packaging/release.sh dist
 
-# Packages of the topology plugin, in dist/, for the Slurm whose configured source is in SLURM_SOURCE; `make deb` fetches
-# the source of Debian trixie if none is given. ENGINE=FILE: a libtopolane.so; by default it is compiled.
+# Packages of the topology plugin, in dist/, with a build for each Slurm whose configured source is in SLURM_SOURCE (several
+# with spaces between them). `make deb` takes those of tests/slurm/releases.txt that can be had if none is given.
+# ENGINE=FILE: a libtopolane.so; by default it is compiled.
 deb: build
-	@source="$(SLURM_SOURCE)"; : "$${source:=$$(tests/slurm/slurm_source.sh trixie)}" && [ -n "$$source" ] && \
-	  TOPOLANE=$(abspath $(BIN))/topolane ENGINE="$(ENGINE)" packaging/deb.sh "$$source" dist
+	@sources="$(SLURM_SOURCE)"; : "$${sources:=$$(tests/slurm/slurm_sources.sh)}" && [ -n "$$sources" ] && \
+	  TOPOLANE=$(abspath $(BIN))/topolane ENGINE="$(ENGINE)" packaging/deb.sh dist $$sources
 
 rpm:
-	@ENGINE="$(ENGINE)" packaging/rpm.sh "$(SLURM_SOURCE)" dist
+	@ENGINE="$(ENGINE)" packaging/rpm.sh dist $(SLURM_SOURCE)
 
 # Benchmarks by name, and what each needs built before: make bench BENCH="slurm/scale --nodes 72"; BENCH=--list prints all.
 bench: $(VENV)/.installed

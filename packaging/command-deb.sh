@@ -7,13 +7,14 @@
 #
 # Environment:
 #   UV                 the command uv
-#   MAINTAINER         "Name <address>" of whoever makes the package
+#   MAINTAINER         "Name <address>" of whoever makes the package (DEBFULLNAME and DEBEMAIL, or the last committer)
 #   SOURCE_DATE_EPOCH  the time that the package has (that of the last commit)
 #
 # Wrong input ends with exit code 2, missing programs with 3.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/version.sh"
-: "${UV:=$ROOT/.venv/bin/uv}" "${MAINTAINER:=Topolane <topolane@example.org>}"
+: "${UV:=$ROOT/.venv/bin/uv}"
+maintainer
 EXTRAS=kubernetes,serve,slurm
 
 [ $# -ge 2 ] && [ $# -le 3 ] || die 2 "two or three words are needed: command-deb.sh WHEEL SUITE [DIRECTORY]"

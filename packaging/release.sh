@@ -17,7 +17,9 @@ set -euo pipefail
 target=$(realpath -m "${1:-$ROOT/dist}")
 PACKAGES="" need git make cargo
 TOPOLANE_COMMIT=$(git -C "$ROOT" rev-parse HEAD)
-export TOPOLANE_COMMIT
+maintainer
+homepage
+export TOPOLANE_COMMIT PROFILE MAINTAINER HOMEPAGE
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -38,14 +40,16 @@ make_all() {
     (cd "$tree/dist" && sha256sum -- * >"$work/sums" && mv "$work/sums" SHA256SUMS)
 }
 
+# The plugin of Slurm for all processors, and a package of it for this one with the same engine.
 plugin() {
-    local tree=$1 triple cargo=${CARGO_HOME:-$HOME/.cargo} source
-    triple=$(uname -m)-unknown-linux-gnu
-    (cd "$tree" && RUSTFLAGS="--remap-path-prefix=$tree=topolane --remap-path-prefix=$cargo=cargo" \
-        CFLAGS="-ffile-prefix-map=$cargo=cargo" CARGO_TARGET_DIR="$tree/target" \
-        cargo build --quiet --locked --profile "$PROFILE" --target "$triple" -p topolane-capi)
-    source=$("$tree/tests/slurm/slurm_source.sh" trixie)
-    ENGINE=$tree/target/$triple/$PROFILE/libtopolane.so "$tree/packaging/deb.sh" "$source" "$tree/dist"
+    local tree=$1 name sources
+    name=topolane-slurm-plugin-$VERSION-$(uname -m)
+    # A directory a line, without spaces in it: it is one of ours.
+    mapfile -t sources < <("$tree/tests/slurm/slurm_sources.sh")
+    [ ${#sources[@]} -gt 0 ] || die 3 "the source of no Slurm can be had"
+    "$tree/packaging/plugin.sh" "$tree/dist" "$PROCESSORS" "${sources[@]}"
+    tar -C "$tree" -xzf "$tree/dist/$name.tar.gz"
+    ENGINE=$tree/$name/libtopolane.so "$tree/packaging/deb.sh" "$tree/dist" "${sources[@]}"
 }
 
 # What is in the files: the crates of the engine, the Python packages that are installed with it, and the packages of the page.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes the RPM of the topology plugin, for the Slurm whose configured source is in a directory:
+# Makes the RPM of the topology plugin, with a build for each Slurm whose configured source is given:
 #
-#   rpm.sh SLURM_SOURCE [DIRECTORY]    DIRECTORY (dist) gets topolane-slurm-VERSION-RELEASE.ARCH.rpm
+#   rpm.sh DIRECTORY SLURM_SOURCE...    DIRECTORY gets topolane-slurm-VERSION-RELEASE.ARCH.rpm
 #
 # Environment:
 #   ENGINE             a libtopolane.so; by default cargo compiles it
@@ -12,9 +12,14 @@
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/version.sh"
 
-[ -n "${1:-}" ] && [ $# -le 2 ] || die 2 "the source of Slurm is missing: rpm.sh SLURM_SOURCE [DIRECTORY]"
-[ -f "$1/config.h" ] || die 2 "$1: there is no configured source of Slurm: run its ./configure"
-source=$(realpath "$1") target=${2:-$ROOT/dist}
+[ $# -ge 2 ] || die 2 "the source of Slurm is missing: rpm.sh DIRECTORY SLURM_SOURCE..."
+target=$1 sources=''
+shift
+for given; do
+    [ -f "$given/config.h" ] || die 2 "$given: there is no configured source of Slurm: run its ./configure"
+    sources+=" $(realpath "$given")"
+done
+homepage
 PACKAGES="rpm (EL: rpm-build)" need rpmbuild
 PACKAGES="" need gcc git tar
 [ -n "${ENGINE:-}" ] || PACKAGES="" need cargo
@@ -26,9 +31,10 @@ git -C "$ROOT" ls-files -z | tar -C "$ROOT" --null --files-from=- --sort=name --
     --owner=0 --group=0 --numeric-owner --transform "flags=rSH;s,^,topolane-$VERSION/," -c |
     gzip -n >"$work/sources/topolane-$VERSION.tar.gz"
 
-defines=("_topdir $work" "_sourcedir $work/sources" "topolane_version $VERSION" "slurm_source $source")
+defines=("_topdir $work" "_sourcedir $work/sources" "topolane_version $VERSION" "slurm_sources $sources")
 defines+=("use_source_date_epoch_as_buildtime 1" "clamp_mtime_to_source_date_epoch 1" "_buildhost localhost")
 [ -z "${ENGINE:-}" ] || defines+=("engine $(realpath "$ENGINE")")
+[ -z "$HOMEPAGE" ] || defines+=("homepage $HOMEPAGE")
 [ -z "${SLURM_PACKAGE:-}" ] || defines+=("slurm_package $SLURM_PACKAGE")
 options=()
 for each in "${defines[@]}"; do options+=(--define "$each"); done

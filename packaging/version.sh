@@ -14,6 +14,20 @@ VERSION=$(sed -n '/^\[workspace.package\]/,/^\[/ s/^version = "\(.*\)"$/\1/p' "$
 [[ $SOURCE_DATE_EPOCH =~ ^[0-9]+$ ]] || die 2 "SOURCE_DATE_EPOCH is '$SOURCE_DATE_EPOCH', not a number of seconds"
 export SOURCE_DATE_EPOCH
 
+# Sets MAINTAINER, which a Debian package must have: whoever makes it, as Debian's tools and git know them.
+maintainer() {
+    [ -z "${DEBEMAIL:-}" ] || : "${MAINTAINER:=${DEBFULLNAME:-Topolane} <$DEBEMAIL>}"
+    : "${MAINTAINER:=$(git -C "$ROOT" log -1 --format='%cn <%ce>' 2>/dev/null || true)}"
+    [[ $MAINTAINER == *"<"?*@?*">" ]] ||
+        die 2 "MAINTAINER is '$MAINTAINER': it must be whoever makes the package, as \"Name <address>\""
+}
+
+# Sets HOMEPAGE: the address of the repository from which this clone comes; empty if it has none.
+homepage() {
+    : "${HOMEPAGE:=$(git -C "$ROOT" remote get-url origin 2>/dev/null |
+        sed -nE 's,^(ssh://)?git@([^:/]+)[:/],https://\2/,; s,^(https?://)[^/@]*@,\1,; s,[.]git/?$,,; /^https?:/p')}"
+}
+
 # Exit code 3 names what is missing.
 need() {
     local program

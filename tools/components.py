@@ -108,6 +108,7 @@ def slurm(suite: str) -> list[Component]:
     return [
         Component(f"slurm-{suite}", f"tests/slurm/slurm_tree.sh {suite} {{to}}", where),
         Component(f"slurm-source-{suite}", f"tests/slurm/slurm_source.sh {suite} {{to}}", where),
+        Component(f"slurm-sackd-{suite}", f"tests/slurm/sackd.sh {suite} {{to}}", where),
         Component(f"slurm-debian-{suite}", f"tests/slurm/fresh_debian.sh {suite} {{to}}"),
     ]
 
@@ -331,7 +332,7 @@ def report(name: str) -> bool:
 
 def named(name: str) -> Component:
     """The component with this name, including the Slurm of any suite. Raises KeyError."""
-    suite = re.fullmatch(r"slurm-(?:source-|debian-)?([a-z]+)", name)
+    suite = re.fullmatch(r"slurm-(?:source-|sackd-|debian-)?([a-z]+)", name)
     return {each.name: each for each in [*FETCHED, *COMPILED, *(slurm(suite[1]) if suite else [])]}[name]
 
 

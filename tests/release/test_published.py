@@ -61,6 +61,30 @@ def test_a_wheel_needs_no_newer_glibc_than_its_name_says(dist: Path, processor: 
     assert int(named[1]) <= 28 and named[2] == processor
 
 
+@pytest.mark.parametrize(("processor", "number"), [("x86_64", 62), ("aarch64", 183)])
+def test_the_plugin_of_slurm_is_there_for_each_processor(
+    dist: Path, tmp_path: Path, processor: str, number: int
+) -> None:
+    """A site needs neither Rust nor the source of its Slurm: the archive has the engine, the plugins, and a build for each release,
+    all for this processor and for glibc 2.28. On this machine the engine can be loaded.
+    """
+    archive = one(dist, f"topolane-slurm-plugin-*-{processor}.tar.gz")
+    said("tar", "-xf", archive, "-C", tmp_path)
+    (folder,) = tmp_path.iterdir()
+    libraries = {str(path.relative_to(folder)): path for path in folder.rglob("*.so")}
+    assert {"libtopolane.so", "topology_topolane.so", "topolane_spank.so", "topolane/24.11.5.so"} <= set(
+        libraries
+    )
+    for path in libraries.values():
+        content = path.read_bytes()
+        assert int.from_bytes(content[18:20], "little") == number, path  # e_machine of ELF
+        needed = {tuple(map(int, each)) for each in re.findall(rb"GLIBC_2\.(\d+)\0", content)}
+        assert max(needed) <= (28,), path
+    if os.uname().machine == processor:
+        program = "import ctypes, sys; print(ctypes.CDLL(sys.argv[1]).topolane_api_version())"
+        assert int(said(sys.executable, "-c", program, libraries["libtopolane.so"])) > 0
+
+
 def test_from_pip_install_to_the_first_picture(dist: Path, tmp_path: Path) -> None:
     """A new environment, an empty HOME and the wheel suffice for a report; it carries the pages, completion and the page of serve."""
     home = tmp_path / "home"

@@ -27,36 +27,18 @@ def test_the_types_of_a_topology_yaml_say_what_slurm_loads(
     conf = tmp_path / "slurm.conf"
     conf.touch()
     (tmp_path / "topology.yaml").write_text(text)
-    assert host_check.file_names(READS_YAML, str(conf)) == [f"topology_{name}.so" for name in names]
-    assert host_check.file_names(b"", str(conf)) == [PLUGIN], "this Slurm does not know the file"
-
-
-def test_a_copy_needs_the_plugin_and_the_stock_plugin(tmp_path: Path) -> None:
-    """slurmctld would place nothing by policy without the one, and not load the copy without the other. A link is no copy."""
-    copies, stock = tmp_path / "copies", tmp_path / "stock"
-    copies.mkdir()
-    stock.mkdir()
-    plugin = copies / "topology_tree.so"
-    plugin.write_text("ours")
-    folders = [f"{copies}/", str(stock)]
-
-    def faults(kind: str = "topology/tree") -> list[str]:
-        return host_check.faults_of_copy(str(plugin), kind, folders)
-
-    assert [sentence.split(" ")[:3] for sentence in faults()] == [["there", "is", "no"]] * 2
-    (stock / "topology_tree.so").write_text("theirs")
-    (copies / PLUGIN).write_text("ours of another build")
-    assert faults() == [f"{plugin} differs from {copies / PLUGIN}: copy it"]
-    (copies / PLUGIN).write_text("ours")
-    assert faults() == []
-    assert faults("topology/block") == [f"{plugin} is a link to the plugin of topology/block: copy it"]
+    assert host_check.file_names(READS_YAML, str(conf), "topology/flat") == [
+        f"topology_{name}.so" for name in names
+    ]
+    (older,) = host_check.file_names(b"", str(conf), "topology/topolane")
+    assert older == PLUGIN, "this Slurm does not know the file"
 
 
 def test_every_directory_of_plugin_dir_must_exist(
     tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     """Otherwise Slurm refuses slurm.conf, in daemons and commands."""
-    host_check.load("node", [str(tmp_path), f"{tmp_path}/none"], "/nowhere/slurm.conf")
+    host_check.load("node", [str(tmp_path), f"{tmp_path}/none"], "/nowhere/slurm.conf", "topology/tree")
     assert (
         f"wrong PluginDir names {tmp_path}/none, which is no directory".encode()
         in capfdbinary.readouterr().out

@@ -30,6 +30,8 @@ COMMANDS = (
     *("squeue", "sbatch", "srun", "scancel", "setpriv"),
 )
 NAMES_IT = "TopologyPlugin=topology/topolane\n"
+COPIES = "/usr/lib/topolane/slurm"
+IN_FRONT = f"PluginDir={COPIES}:/{PLUGINS}\n"
 VERSION = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
 
 
@@ -40,7 +42,7 @@ def made(script: str, source: Path, engine: Path, target: Path, directory: Path 
         "ENGINE": str(engine),
         "SOURCE_DATE_EPOCH": "1750000000",
     }
-    words = [PACKAGING / script, source, target]
+    words = [PACKAGING / script, target, source]
     done = subprocess.run(words, cwd=directory, env=environment, capture_output=True, text=True)
     if done.returncode == 3:
         pytest.skip(done.stderr.strip())
@@ -129,18 +131,22 @@ def conf(debian: Debian) -> Iterator[Path]:
         path.unlink()
 
 
-def test_the_package_fits_one_release_of_slurm(deb: Path) -> None:
-    """The .deb has the version of Cargo.toml, depends on the one release for which the plugin was compiled, and has each
-    file where Debian's Slurm and topolane.conf look for it."""
+def test_the_package_fits_every_release_of_slurm(deb: Path) -> None:
+    """The .deb has the version of Cargo.toml and holds back no update of Slurm. It has each file where Debian's Slurm and
+    topolane.conf look for it, and one shim under all names. Its maintainer is whoever makes it."""
     fields = dict(re.findall(r"^(\S+): (.*)$", said("dpkg-deb", "-f", deb), re.MULTILINE))
-    assert fields["Version"] == f"{VERSION}+slurm24.11.5-1"
+    assert fields["Version"] == f"{VERSION}-1" and "example.org" not in fields["Maintainer"]
     assert deb.name == f"topolane-slurm_{fields['Version']}_{fields['Architecture']}.deb"
-    wanted = {"slurm-wlm-basic-plugins (>= 24.11.5)", "slurm-wlm-basic-plugins (<< 24.11.6~)"}
-    assert wanted <= set(fields["Depends"].split(", "))
+    assert [each for each in fields["Depends"].split(", ") if "slurm" in each] == [
+        "slurm-wlm-basic-plugins (>= 24.11)"
+    ]
     listed = said("dpkg-deb", "-c", deb).splitlines()
     files = {line.rpartition(" ./")[2] for line in listed if line.startswith("-")}
     documents = {f"usr/share/doc/topolane-slurm/{name}" for name in ("copyright", "changelog.gz")}
-    plugins = {str(PLUGINS / name) for name in (plugin_build.PLUGIN, plugin_build.SPANK)}
+    plugins = {
+        str(PLUGINS / name) for name in (plugin_build.PLUGIN, plugin_build.SPANK, "topolane/24.11.5.so")
+    }
+    plugins |= {f"{COPIES[1:]}/topology_{name}.so" for name in ("tree", "block", "flat", "topolane")}
     assert {str(ENGINE), str(EXAMPLE), str(HELPER)} | plugins | documents <= files
     assert not any(name.startswith("etc/") for name in files)
     assert all(" root/root " in line for line in listed)
@@ -187,12 +193,33 @@ def test_every_licence_in_the_engine_is_named() -> None:
         ({"slurm.conf": 'ClusterName=c TOPOLOGYplugin = "topology/topolane" # ours\n'}, "slurm.conf"),
         ({"slurm.conf": "Include more.conf\n", "more.conf": NAMES_IT}, "more.conf"),
         ({"slurm.conf": "include /etc/slurm/more.conf\n", "more.conf": NAMES_IT}, "more.conf"),
+        (
+            {
+                "slurm.conf": f"Include more.conf\n{NAMES_IT.replace('topolane', 'tree')}",
+                "more.conf": IN_FRONT,
+            },
+            "more.conf",
+        ),
+        ({"slurm.conf": f"PluginDir=/usr/lib/a:{COPIES}/\n"}, "slurm.conf"),
+        ({"slurm.conf": f"PluginDir={COPIES}-2:/usr/lib/a\n"}, None),
         ({"slurm.conf": f"#{NAMES_IT}TopologyPlugin=topology/tree\n"}, None),
         ({"slurm.conf": "ClusterName=c\n", "slurm.conf.old": NAMES_IT}, None),
         ({"slurm.conf": "Include slurm.conf\n"}, None),
         ({}, None),
     ],
-    ids=["plain", "spelling", "included", "absolute", "comment", "other file", "itself", "no slurm.conf"],
+    ids=[
+        "plain",
+        "spelling",
+        "included",
+        "absolute",
+        "copies",
+        "with a slash",
+        "other folder",
+        "comment",
+        "other file",
+        "itself",
+        "no file",
+    ],
 )
 def test_what_slurm_conf_says(debian: Debian, conf: Path, files: dict[str, str], names: str | None) -> None:
     """The plugin may be removed unless slurm.conf, or a file that it includes, names it."""
@@ -201,7 +228,9 @@ def test_what_slurm_conf_says(debian: Debian, conf: Path, files: dict[str, str],
     shutil.copy(PACKAGING / "slurm-conf", debian.tree / "root" / "slurm-conf")
     done = debian.run("/root/slurm-conf", "removable")
     assert (done.returncode, done.stdout) == (1 if names else 0, "")
-    assert not names or f"/etc/slurm/{names} has TopologyPlugin=topology/topolane" in done.stderr
+    assert not names or re.search(
+        f"/etc/slurm/{names} has (TopologyPlugin=topology/topolane|PluginDir=)", done.stderr
+    )
     assert debian.run("/root/slurm-conf", "removable", TOPOLANE_REMOVE="yes").returncode == 0
     assert debian.run("/root/slurm-conf", "gone").returncode == 2
 
@@ -237,7 +266,8 @@ def test_from_stock_slurm_to_the_plugin_and_back(
         assert done.returncode == 0, done.stderr
         assert plugin.is_file() and (debian.tree / ENGINE).is_file()
         assert f"Copy /{EXAMPLE} to /etc/slurm/topolane.conf" in done.stdout
-        assert "change TopologyPlugin=topology/tree to" in done.stdout
+        front = f"PluginDir={COPIES}:/{PLUGINS}"
+        assert front in done.stdout
         assert cluster.run("scontrol", "show", "config").count("= topology/tree") == 1
         assert not (conf.parent / "topolane.conf").exists(), "the package configured something"
 
@@ -246,23 +276,29 @@ def test_from_stock_slurm_to_the_plugin_and_back(
         text = text.replace("#Partition=batch", "Partition=pbatch").replace("#JobsMay", "JobsMay")
         (directory / "topolane.conf").write_text(text)
         (directory / "plugstack.conf").write_text(f"optional {plugin_build.SPANK}\n")
-        use(cluster, conf, "topology/topolane")
+        use(cluster, conf, front)
         log = (directory / "log" / "slurmctld.log").read_text()
         assert re.search(rf"topolane: active, 1 rules, engine /{re.escape(str(ENGINE))}", log), log[-2000:]
         works(cluster, "--topolane=dedicated,min-bandwidth=0.5")
         counters = directory / "state" / "topolane_counters"
-        until(lambda: counters.is_file(), "the plugin's counters")
-        assert re.search(r"^placed [1-9]", counters.read_text(), re.MULTILINE)
+
+        def placed() -> bool:
+            cluster.run("srun", "-N2", "true")  # It writes its counters every ten seconds, when it is called.
+            return counters.is_file() and bool(
+                re.search(r"^placed [1-9]", counters.read_text(), re.MULTILINE)
+            )
+
+        until(placed, "the plugin has placed jobs")
 
         done = debian.run("dpkg", "-r", "topolane-slurm")
         assert done.returncode and plugin.is_file() and debian.state().endswith(" ok installed")
-        assert "/etc/slurm/slurm.conf has TopologyPlugin=topology/topolane" in done.stderr
+        assert f"/etc/slurm/slurm.conf has {front}" in done.stderr
         done = debian.run(*install)
         assert done.returncode == 0, done.stderr
         assert "Restart slurmctld, so that it loads this version." in done.stdout
         works(cluster)
 
-        use(cluster, conf, "topology/tree")
+        use(cluster, conf, "")
         done = debian.run("dpkg", "-r", "topolane-slurm")
         assert done.returncode == 0, done.stderr
         assert not plugin.exists() and not (debian.tree / ENGINE).parent.exists()
@@ -271,12 +307,11 @@ def test_from_stock_slurm_to_the_plugin_and_back(
         works(cluster)
 
 
-def use(cluster: Cluster, conf: Path, plugin: str) -> None:
-    """Changes the one line of slurm.conf, and restarts all daemons."""
+def use(cluster: Cluster, conf: Path, line: str) -> None:
+    """Writes the one line into slurm.conf, or removes it, and restarts all daemons."""
     names = ["slurmctld", *(f"node{number}" for number in range(1, 7))]
     path = cluster.directory / "slurm.conf"
-    text, count = re.subn("TopologyPlugin=.*", f"TopologyPlugin={plugin}", path.read_text())
-    assert count == 1
+    text = re.sub("^PluginDir=.*\n", "", path.read_text(), flags=re.MULTILINE) + f"{line}\n"
     cluster.script("stop", *names)
     path.write_text(text)
     conf.write_text(text)
@@ -290,27 +325,33 @@ def works(cluster: Cluster, *options: str) -> None:
 
 
 def test_the_rpm_has_the_same(rpm: Path, source: Path) -> None:
-    """The RPM has the plugin where SchedMD's packages have theirs, needs one release of Slurm, and is compiled as
+    """The RPM has the plugin where SchedMD's packages have theirs, holds back no update of Slurm, and is compiled as
     `topolane slurm plugin build` does it."""
-    assert rpm.name.startswith(f"topolane-slurm-{VERSION}-1.slurm24.11.5")
+    assert rpm.name.startswith(f"topolane-slurm-{VERSION}-1.")
     listed = said("rpm", "-qlp", rpm).split()
     library = Path(next(name for name in listed if name.endswith(f"/slurm/{plugin_build.PLUGIN}"))).parents[1]
     wanted = {
         f"{library}/slurm/{plugin_build.SPANK}",
         f"{library}/topolane/{plugin_build.ENGINE}",
+        f"{library}/slurm/topolane/24.11.5.so",
+        f"{library}/topolane/slurm/topology_tree.so",
         f"/{HELPER}",
     }
     assert wanted <= set(listed)
     needs = said("rpm", "-qp", "--requires", rpm)
-    assert re.search(r"^slurm\(\S+\) >= 24\.11\.5$", needs, re.MULTILINE)
-    assert re.search(r"^slurm\(\S+\) < 24\.11\.6$", needs, re.MULTILINE)
+    assert re.findall(r"^slurm\(\S+\) (.*)$", needs, re.MULTILINE) == [">= 24.11"]
     assert ".so" not in said("rpm", "-qp", "--provides", rpm)
     spec = (PACKAGING / "rpm" / "topolane-slurm.spec").read_text()
     options = " ".join(re.findall(r'^options="(.*)"$', spec, re.MULTILINE)).split()
     assert set(plugin_build.OPTIONS) <= set(options)
-    sources = {str(path.relative_to(plugin_build.SOURCES.parent)) for path in plugin_build.SPANK_SOURCES}
-    spank = spec[spec.index("-o topolane_spank.so") :].replace("\\\n", " ").splitlines()[0]
-    assert set(re.findall(r"native/slurm/(\S+)", spank)) == sources
+    for name, paths in (
+        (plugin_build.PLUGIN, plugin_build.PLUGIN_SOURCES),
+        (plugin_build.SPANK, plugin_build.SPANK_SOURCES),
+    ):
+        line = spec[spec.index(f"-o ../../{name}") :].replace("\\\n", " ").splitlines()[0]
+        assert set(re.findall(r"\S+\.c", line)) == {
+            str(path.relative_to(plugin_build.NATIVE)) for path in paths
+        }
 
 
 def test_the_same_sources_give_the_same_rpm(rpm: Path, source: Path, engine: Path, tmp_path: Path) -> None:
@@ -329,7 +370,10 @@ def test_the_rpm_stays_while_slurm_conf_names_the_plugin(debian: Debian, conf: P
     conf.write_text("ClusterName=c\n")
     done = run("--install", "--nodeps", rpm)
     assert done.returncode == 0, done.stderr
-    assert "add the line" in done.stdout
+    assert (
+        "PluginDir=/usr/lib64/topolane/slurm:" in done.stdout
+        or "PluginDir=/usr/lib/topolane/slurm:" in done.stdout
+    )
     example = re.search(r"Copy /(\S+) to", done.stdout)
     assert example and "Engine=/usr/lib" in (debian.tree / example[1]).read_text()
     named = re.search(r"^Engine=/(\S+)$", (debian.tree / example[1]).read_text(), re.MULTILINE)

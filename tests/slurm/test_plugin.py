@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import random
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -530,11 +531,17 @@ def crossed_leaves(site: Site, nodes: set[str]) -> set[str]:
 
 
 def test_install_and_back(built: Path, inside: Inside, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """From stock Slurm to isolated jobs and back by `topolane slurm plugin install` and `uninstall` and one line of slurm.conf.
+    """From stock Slurm to isolated jobs and back by `topolane slurm plugin install` and `uninstall` and one line of slurm.conf, PluginDir.
     What cannot be is refused before anything is changed."""
     directory, elsewhere = tmp_path_factory.mktemp("stock"), tmp_path_factory.mktemp("elsewhere")
     plugins, engines = elsewhere / "plugins", elsewhere / "engine"
     plugins.mkdir()
+    # The command runs outside of that Slurm's tree, so it has to see these plugins elsewhere.
+    for stock in Path(inside.environment["SLURM_TREE"] + "/usr/lib/x86_64-linux-gnu/slurm-wlm").glob(
+        "topology_*.so"
+    ):
+        shutil.copy(stock, plugins)
+    before = set(plugins.iterdir())
     path = f"{plugins}:/usr/lib/x86_64-linux-gnu/slurm-wlm"
     options = ("--deadline", 240, "--conf", f"PluginDir={path}")
     with running(12, directory, *options, inside=inside) as cluster:
@@ -567,17 +574,18 @@ def test_install_and_back(built: Path, inside: Inside, tmp_path_factory: pytest.
         other.write_text("SwitchName=leaf Nodes=other[1-12]\n")
         refused = topolane("install", "--from", built, "--policy", "pbatch=isolated", "--machine", other)
         assert refused.returncode == 2 and "names none of the 12 nodes" in refused.stderr, refused.stderr
-        assert not conf.exists() and not list(plugins.iterdir())
+        assert not conf.exists() and set(plugins.iterdir()) == before
         result = topolane("install", "--from", built, "--policy", "pbatch=isolated")
         assert result.returncode == 0, result.stderr
-        assert "change the line `TopologyPlugin=topology/tree` to" in result.stdout
-        change("TopologyPlugin=topology/tree", "TopologyPlugin=topology/topolane")
+        copies = engines / "slurm"
+        assert f"PluginDir={copies}:{path}" in result.stdout and "on all hosts" in result.stdout
+        change(f"PluginDir={path}", f"PluginDir={copies}:{path}")
         assert "topolane: active, 1 rules" in (directory / "log" / "slurmctld.log").read_text()
         assert "SwitchName=leaf1" in cluster.run("scontrol", "show", "topology")
         job = cluster.submit("-N", 4, script="sleep 1")
         until(lambda: cluster.job(job)["job_state"] == "COMPLETED", "the job")
         refused = topolane("uninstall")
-        assert refused.returncode == 2 and "TopologyPlugin=topology/topolane" in refused.stderr
+        assert refused.returncode == 2 and f"names {copies}" in refused.stderr
         with conf.open("a") as edited:
             edited.write("JobsMay=isolated\n")
         result = topolane("install", "--from", built, "--policy", "pbatch=isolated")
@@ -588,15 +596,15 @@ def test_install_and_back(built: Path, inside: Inside, tmp_path_factory: pytest.
         )
         assert waits.returncode == 0 and "\nWithoutEngine=wait\n" in conf.read_text(), waits.stderr
         (directory / "plugstack.conf").write_text("optional topolane_spank.so\n")
-        slurm_conf.write_text(slurm_conf.read_text().replace("topology/topolane", "topology/tree"))
+        slurm_conf.write_text(slurm_conf.read_text().replace(f"{copies}:", ""))
         refused = topolane("uninstall")
-        assert refused.returncode == 2 and "slurmctld still runs topology/topolane" in refused.stderr
-        slurm_conf.write_text(slurm_conf.read_text().replace("topology/tree", "topology/topolane"))
-        change("TopologyPlugin=topology/topolane", "TopologyPlugin=topology/tree")
+        assert refused.returncode == 2 and f"PluginDir of slurmctld names {copies}" in refused.stderr
+        change("", "")
         result = topolane("uninstall")
         assert result.returncode == 0, result.stderr
         assert "still names topolane_spank.so" in result.stdout
         (directory / "plugstack.conf").unlink()
-        assert not conf.exists() and not list(plugins.iterdir()) and not list(engines.iterdir())
+        assert not conf.exists() and set(plugins.iterdir()) == before
+        assert not [each for each in engines.rglob("*") if each != copies]
         job = cluster.submit("-N", 4, script="sleep 1")
         until(lambda: cluster.job(job)["job_state"] == "COMPLETED", "the job")

@@ -19,7 +19,7 @@ from waiting import DEADLINE
 PLUGINS = "/usr/lib/x86_64-linux-gnu/slurm-wlm"
 NODES = 4
 WRONG = {
-    "another release": ("", "was built for Slurm 1.02.3, and Slurm here is"),
+    "another release": ("", "is of Slurm 1.02.3, and Slurm here is"),
     "a missing entry point": ("", "topology_p_whole_topo, which Slurm looks up"),
     "a crash": ("#define CRASHES\n", "ends the process by signal 6"),
     "an unknown symbol": ("#define UNKNOWN\n", "cannot be loaded"),
@@ -59,25 +59,23 @@ class Site:
             env=self.environment, capture_output=True, text=True, timeout=DEADLINE,
         )  # fmt: skip
 
+    def ping(self) -> str:
+        words = [*self.cluster.inside.prefix, "scontrol", "ping"]
+        return subprocess.run(words, env=self.cluster.environment, capture_output=True, text=True).stdout
+
     def put(self, built: Path, machine: str = MACHINE, **settings: object) -> None:
         """Copies what was built, and writes topolane.conf and the machine file."""
         shutil.copy(built / plugin_build.PLUGIN, self.plugins)
+        shutil.copytree(built / plugin_build.BUILDS, self.plugins / plugin_build.BUILDS, dirs_exist_ok=True)
         text = plugin_conf(built, "machine.toml", "Partition=pbatch Policy=isolated\n", **settings)
         (self.cluster.directory / "topolane.conf").write_text(text)
         (self.cluster.directory / "machine.toml").write_text(machine)
 
     def slurmctld(self) -> subprocess.CompletedProcess[str]:
         """slurmctld with the plugin, in the foreground, as long as it lives or a few seconds."""
-        conf = self.cluster.directory / "slurm.conf"
-        before = conf.read_text()
         self.cluster.script("stop", "slurmctld")
-        conf.write_text(before.replace("TopologyPlugin=topology/tree", "TopologyPlugin=topology/topolane"))
-        try:
-            words = [*self.cluster.inside.prefix, "timeout", "20", "slurmctld", "-D"]
-            return subprocess.run(words, env=self.cluster.environment, capture_output=True, text=True)
-        finally:
-            conf.write_text(before)
-            self.cluster.script("start", "slurmctld")
+        words = [*self.cluster.inside.prefix, "timeout", "20", "slurmctld", "-D"]
+        return subprocess.run(words, env=self.cluster.environment, capture_output=True, text=True)
 
 
 @pytest.fixture(scope="module")
@@ -90,9 +88,21 @@ def site(inside: Inside, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 
 
 @pytest.fixture(autouse=True)
-def clean(site: Site) -> None:
-    for path in (*site.plugins.iterdir(), *site.cluster.directory.glob("topolane.conf")):
-        path.unlink()
+def clean(site: Site) -> Iterator[None]:
+    """slurm.conf names the plugin, which slurmctld does not run yet."""
+    shutil.rmtree(site.plugins)
+    site.plugins.mkdir()
+    (site.cluster.directory / "topolane.conf").unlink(missing_ok=True)
+    conf = site.cluster.directory / "slurm.conf"
+    before = conf.read_text()
+    assert before.count("TopologyPlugin=topology/tree") == 1
+    conf.write_text(before.replace("TopologyPlugin=topology/tree", "TopologyPlugin=topology/topolane"))
+    try:
+        yield
+    finally:
+        conf.write_text(before)
+        if site.cluster.inside.prefix and "UP" not in site.ping():
+            site.cluster.script("start", "slurmctld")
 
 
 def test_a_host_without_the_plugin(site: Site) -> None:
@@ -136,7 +146,7 @@ def test_a_wrong_build_is_refused_before_slurmctld_would_end(
     """slurmctld itself ends with each of these plugins."""
     site.put(built)
     define, says = WRONG[fault]
-    release = (built / plugin_build.RELEASE).read_text().strip()
+    [release] = plugin_build.releases_in(built)
     major, minor, micro = map(int, release.split("."))
     number = 0x10203 if fault == "another release" else major << 16 | minor << 8 | micro
     source = tmp_path / "wrong.c"
@@ -148,6 +158,24 @@ def test_a_wrong_build_is_refused_before_slurmctld_would_end(
     assert done.returncode == 1 and says in done.stdout, done.stdout
     ended = site.slurmctld()
     assert ended.returncode not in (0, 124), ended.stderr
+
+
+def test_copies_in_front_of_plugin_dir(site: Site, built: Path, tmp_path: Path) -> None:
+    """slurm.conf names tree then. The hosts of slurmctld need the copies; on nodes the directory may be empty."""
+    conf = site.cluster.directory / "slurm.conf"
+    named = conf.read_text().replace("TopologyPlugin=topology/topolane", "TopologyPlugin=topology/tree")
+    conf.write_text(named)
+    done = site.check()
+    assert done.returncode == 1 and f"Slurm loads its own {PLUGINS}/topology_tree.so" in done.stdout, (
+        done.stdout
+    )
+    site.put(built)
+    shutil.copy(built / plugin_build.PLUGIN, site.plugins / "topology_tree.so")
+    front = f"PluginDir={site.plugins}:{PLUGINS}"
+    conf.write_text(named.replace(f"PluginDir={PLUGINS}:{site.plugins}", front))
+    done = site.check()
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    conf.write_text(named)
 
 
 def test_the_commands_for_all_hosts_are_printed(site: Site, built: Path) -> None:
@@ -170,4 +198,4 @@ def test_the_program_for_hosts_runs_on_an_old_python() -> None:
 
     tree = ast.parse(SCRIPT.read_text(), feature_version=(3, 6))
     imported = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
-    assert imported == {"ctypes", "filecmp", "os", "re", "subprocess", "sys"}
+    assert imported == {"ctypes", "os", "re", "subprocess", "sys"}

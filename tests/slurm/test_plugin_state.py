@@ -428,15 +428,18 @@ def test_counters_of_an_earlier_release_count_since_the_start(state: Path) -> No
 def test_a_backup_controller_compares_its_files(state: Path) -> None:
     """On a host of slurmctld, each file that differs from the one in use is named: on a backup so that it is copied, on the host in
     control so that slurmctld reads it. Other hosts, such as login nodes, need no such files. Old state files say nothing."""
-    engine, plugin = state / "libtopolane.so", state / "topology_topolane.so"
+    engine, plugin = state / "libtopolane.so", state / "topolane" / "24.11.5.so"
     conf, machine = state / "topolane.conf", state / "machine.toml"
     conf.write_text(f"Engine={engine}\nMachine=machine.toml\n")
     engine.write_bytes(b"the engine")
+    (state / "topology_topolane.so").touch()
+    plugin.parent.mkdir()
     plugin.write_bytes(b"the plugin")
     sums = {"conf": conf, "engine": engine, "plugin": plugin}
     lines = [f"{name}-checksum {zlib.crc32(path.read_bytes()):08x}" for name, path in sums.items()]
     own = f"machine-sum {plugin_state.sum_of(machine.read_bytes()):016x}"
     known = {
+        "SLURM_VERSION": "24.11.5",
         "TopologyPlugin": "topology/topolane",
         "SLURM_CONF": str(state / "slurm.conf"),
         "PluginDir": f"/no:{state}",

@@ -1,4 +1,4 @@
-"""The tables of entry points of the topology plugin, against the source of each release of Slurm."""
+"""The entry points and tables of the topology plugin, against the source of each release of Slurm."""
 
 from __future__ import annotations
 
@@ -37,34 +37,58 @@ def test_the_plugin_compiles_without_a_warning(headers: Path) -> None:
     assert not done.returncode and not done.stderr, done.stderr
 
 
-def test_entry_points_are_those_that_slurm_looks_up(headers: Path, tmp_path: Path) -> None:
-    """Each symbol that Slurm looks up is in the table, with the type with which Slurm calls it. Slurm checks no type, and
-    a missing symbol ends slurmctld.
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """The symbols of the library that Slurm loads."""
+    library = tmp_path_factory.mktemp("shim") / plugin_build.PLUGIN
+    words = [*plugin_build.OPTIONS, *STRICT[2:5], *plugin_build.PLUGIN_SOURCES, "-ldl", "-o", library]
+    subprocess.run(["cc", *words], check=True)
+    said = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True, text=True)
+    return {line.split()[-1] for line in said.stdout.splitlines()}
+
+
+def test_entry_points_are_those_that_slurm_looks_up(
+    headers: Path, exported: set[str], tmp_path: Path
+) -> None:
+    """Each symbol that Slurm looks up is there, because a missing one ends slurmctld. The library passes on at most six arguments,
+    each an integer or a pointer. The types of the functions that it has itself are those with which Slurm calls them.
     """
     interface = (headers / "src/interfaces/topology.c").read_text()
-    operations = re.search(r"typedef struct slurm_topo_ops \{.*?\} slurm_topo_ops_t;", interface, re.DOTALL)
+    operations = re.search(r"typedef struct slurm_topo_ops \{(.*?)\} slurm_topo_ops_t;", interface, re.DOTALL)
     listed = re.search(r"static const char \*syms\[\] = \{(.*?)\};", interface, re.DOTALL)
     assert operations and listed
     symbols = re.findall(r'"(\w+)"', listed[1])
-    fields = re.findall(r"^\s+(?:\w+\s+)*\w+\s*\**\s*\(\s*\*\s*(\w+)\)", operations[0], re.MULTILINE)
-    assert len(fields) == len(symbols)
-    functions = {symbol: field for field, symbol in zip(fields, symbols) if symbol.startswith("topology_p_")}
+    assert set(symbols) <= exported
+    functions = re.findall(r"(\w[\w\s*]*)\(\s*\*\s*(\w+)\)\s*\(([^)]*)\);", operations[1])
+    data = {"plugin_id", "plugin_type", "supports_exclusive_topo"}
+    assert len(functions) == len(set(symbols) - data)
+    for result, name, arguments in functions:
+        assert arguments.count(",") < 6, name
+        for type_of in (result, *arguments.split(",")):
+            is_plain = re.search(
+                r"\*|\b(void|int|bool|u?int\d+_t|topology_\w*type_t|topology_data_t)\b", type_of
+            )
+            assert is_plain and not re.search("float|double", type_of), (name, type_of)
+    types = {field: f"{result.strip()} (*)({arguments})" for result, field, arguments in functions}
+    own = {"eval_nodes": "int (*)(topology_eval_t *)", "eval_node": "int (*)(topology_eval_t *, int)"}
+    own["allow_one_node"] = "bool (*)(void *)"
+    checks = [
+        f"_Static_assert(__builtin_types_compatible_p({types[field]}, {ours}), {field!r});".replace("'", '"')
+        for field, ours in own.items()
+        if field in types
+    ]
+    build = types["build_config"]
+    with_context = "void" not in build.partition(")(")[2]
+    assert with_context == (number_of(headers) >= 25 << 16 | 5 << 8)
     source = tmp_path / "types.c"
-    source.write_text(
-        '#include "stock.h"\n'
-        f"{operations[0]}\n"
-        "#define COUNTED(type, name, parameters, arguments) +1\n"
-        f'_Static_assert(0 STOCK_ENTRIES(COUNTED) == {len(functions)}, "the number that Slurm has");\n'
-        "void check(slurm_topo_ops_t *ops, Stock *with);\n"
-        "void check(slurm_topo_ops_t *ops, Stock *with)\n{\n"
-        + "".join(f"    with->{symbol} = ops->{field};\n" for symbol, field in functions.items())
-        + "}\n"
-    )
+    source.write_text('#include "release.h"\n' + "\n".join(checks) + "\n")
     done = compiled(headers, source)
     assert not done.returncode and not done.stderr, done.stderr
-    data = set(symbols) - set(functions)
-    ours = (plugin_build.SOURCES / "topology_topolane.c").read_text()
-    assert not {name for name in data if not re.search(rf"\b{name}\b(\[.*?\])?( =|;| __attribute__)", ours)}
+
+
+def number_of(headers: Path) -> int:
+    major, minor, micro = map(int, plugin_build.release_of(headers).split("."))
+    return major << 16 | minor << 8 | micro
 
 
 def test_a_release_without_a_table_is_refused(headers: Path, tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ PARTITIONS = (
 class Site:
     def __init__(self, cluster: Cluster, built: Path, engines: Path) -> None:
         self.cluster, self.built, self.engines = cluster, built, engines
+        [self.release] = plugin_build.releases_in(built)
         self.plugin_dir = f"{engines.parent / 'plugins'}:{PLUGINS}"
 
     def plugin(self, *words: object) -> subprocess.CompletedProcess[str]:
@@ -73,7 +74,17 @@ class Site:
     def host_check(self, plugin_dir: str) -> str:
         """What a host of slurmctld says of a PluginDir."""
         tree, conf = self.cluster.environment["SLURM_TREE"], self.cluster.directory / "slurm.conf"
-        words = [*self.cluster.inside.prefix, "chroot", tree, "python3", "-", "controller", plugin_dir, conf]
+        words = [
+            *self.cluster.inside.prefix,
+            "chroot",
+            tree,
+            "python3",
+            "-",
+            "controller",
+            plugin_dir,
+            conf,
+            "",
+        ]
         done = subprocess.run(words, input=plugin_check.SCRIPT.read_text(), capture_output=True, text=True)
         assert "checked yes" in done.stdout, done.stderr
         return done.stdout
@@ -130,7 +141,7 @@ def test_each_topology_is_served_and_back(site: Site) -> None:
         each.name for each in copies.iterdir()
     }
     assert f"PluginDir={copies}:{site.plugin_dir}" in done.stdout and "Left to do" in done.stdout
-    assert "because of topology.yaml, Slurm loads its own" in site.host_check(site.plugin_dir)
+    assert "Slurm loads its own" in site.host_check(site.plugin_dir)
     said = site.host_check(f"{copies}:{site.plugin_dir}")
     assert "wrong" not in said and "machine topology.yaml 12" in said and "node node12" in said, said
     site.change("PluginDir=", f"PluginDir={copies}:")
@@ -154,8 +165,8 @@ def test_each_topology_is_served_and_back(site: Site) -> None:
     assert done.returncode == 0 and not list(copies.glob("*.so")), done.stderr
 
 
-def test_stock_plugins_without_the_core(site: Site, tmp_path: Path) -> None:
-    """A copy whose core is missing leaves everything to stock Slurm and says so."""
+def test_copies_without_a_build(site: Site, tmp_path: Path) -> None:
+    """A copy without a build for the running release leaves everything to stock Slurm and says so."""
     copies = tmp_path / "copies"
     copies.mkdir()
     shutil.copy(site.built / plugin_build.PLUGIN, copies / "topology_tree.so")
@@ -163,8 +174,9 @@ def test_stock_plugins_without_the_core(site: Site, tmp_path: Path) -> None:
     try:
         assert len(site.start("-p", "pbatch", "-N3")) == 3
         log = (site.cluster.directory / "log" / "slurmctld.log").read_text()
-        assert "stock Slurm chooses all nodes of topology/tree" in log
-        assert f"there is no {copies / plugin_build.PLUGIN}" in site.host_check(f"{copies}:{site.plugin_dir}")
+        sentence = f"there is no build for Slurm {site.release}: {copies / 'topolane' / site.release}.so"
+        assert f"not active, stock Slurm chooses all nodes: {sentence}" in log
+        assert f"why {sentence}" in site.host_check(f"{copies}:{site.plugin_dir}")
     finally:
         site.cluster.run("scancel", "--user=root")
         site.change(f"PluginDir={copies}:", "PluginDir=")
@@ -183,13 +195,14 @@ def test_directories_that_are_not_as_installed(site: Site, tmp_path: Path, is_li
                 (folder / name).symlink_to(plugin_build.PLUGIN)
             else:
                 shutil.copy(site.built / plugin_build.PLUGIN, folder / name)
+        shutil.copytree(site.built / plugin_build.BUILDS, folder / plugin_build.BUILDS)
     front = ":".join(map(str, folders))
     site.change("PluginDir=", f"PluginDir={front}:")
     try:
         for partition in ("pbatch", "pblock", "pflat"):
             assert len(site.start("-p", partition, "-N3")) == 3
         said = site.host_check(f"{front}:{site.plugin_dir}")
-        assert ("is a link" in said) == is_linked, said
+        assert ("are one file, and must be copies" in said) == is_linked, said
     finally:
         site.cluster.run("scancel", "--user=root")
         site.change(f"PluginDir={front}:", "PluginDir=")

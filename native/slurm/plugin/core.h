@@ -1,31 +1,33 @@
-/* What decides, once in slurmctld. If there is a topology.yaml, Slurm loads only plugins of its own names. Copies of this
- * library with such a name (topology_tree.so) in front of the stock plugins in PluginDir are then loaded in their place,
- * once for each topology of the file. Each copy wraps the stock plugin of its name, and all share the core in
- * topology_topolane.so next to them. */
+/* What topology_topolane.so (../shim) and a build for one release of Slurm know of each other. Uses no header of Slurm:
+ * the shim serves every release. */
 #ifndef TOPOLANE_CORE_H
 #define TOPOLANE_CORE_H
 
-#include "release.h"
-#include "stock.h"
+#include <stdbool.h>
+#include <stdint.h>
 
+/* Changes with this file, so that a shim takes no build of another version of Topolane that it does not understand. */
+enum { CORE_INTERFACE = 1 };
+
+/* Functions of the stock plugin for the topology of a call; those that its release lacks are NULL. */
 typedef struct {
-    uint32_t version; /* of Slurm and of this structure's users: see core_find */
+    int (*eval_nodes)(void *asked);
+    bool (*allow_one_node)(void *context);
+    int (*eval_node)(void *asked, int node);
+} Stock;
+
+/* A build exports this as `topolane_core`. In one process all shims share one build. */
+typedef struct {
+    uint32_t interface;
+    uint32_t release; /* Slurm's number of the release that it was compiled for */
     void (*open)(void);
     void (*close)(void);
     /* Slurm builds its topologies one after another: `context` is that of this call, NULL before 25.05. */
     void (*took_control)(const void *context);
     bool (*has_policies)(void);
-    int (*place)(topology_eval_t *asked, const Stock *with);
+    int (*place)(void *asked, const Stock *with);
+    /* For `topolane slurm plugin check`: see driver_check. */
+    char *(*check)(void);
 } Core;
-
-/* The name under which Slurm loads this library: topolane, or that of a stock plugin, such as tree. */
-const char *core_own_name(void);
-
-/* Whether this file has the name of another topology plugin too. The loader then gives Slurm one library for both names,
- * with one stock plugin, so Slurm must take its own. Logs a line. */
-bool core_has_other_names(void);
-
-/* The core; NULL, with a line in the log, if topology_topolane.so cannot be loaded. */
-const Core *core_find(void);
 
 #endif

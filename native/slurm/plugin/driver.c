@@ -308,14 +308,13 @@ void driver_open(void)
     links_out_open(slurm_conf.state_save_location, driver.owners.machine);
 }
 
-char *topolane_plugin_check(void)
+char *driver_check(void)
 {
     char *lines = NULL;
     size_t length;
     about = open_memstream(&lines, &length);
     tell_host_and_plugin();
     bool is_read = open_config();
-    tell("stock %s\n", driver.config.stock ? driver.config.stock : "tree");
     bool is_whole = is_read && open_engine() && open_machine() && open_policies();
     for (uint32_t node = 0; is_whole && node < driver.machine_nodes; node++)
         tell("node %s\n", driver.engine.machine_node_name(driver.machine, node));

@@ -43,7 +43,7 @@ void driver_close(void);
 
 /* For `topolane slurm plugin check`, in a process that is not slurmctld: reads topolane.conf, engine and machine as
  * driver_open does. Returns the lines of topolane_jobs about them, and the machine's nodes; NULL without memory. */
-char *topolane_plugin_check(void);
+char *driver_check(void);
 
 /* Maps Slurm's nodes to the machine's, if Slurm's nodes have changed. */
 bool driver_map_nodes(void);

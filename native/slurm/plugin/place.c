@@ -511,7 +511,7 @@ int place(topology_eval_t *asked)
         ++counters.stock_inactive;
         report_end(END_INACTIVE);
         publish_called();
-        return stock_now->topology_p_eval_nodes(asked);
+        return stock_now->eval_nodes(asked);
     }
     asked->job_ptr->best_switch = true;
     bool is_plan = false;

@@ -23,16 +23,9 @@
 #include "src/interfaces/topology.h"
 #include "src/slurmctld/slurmctld.h"
 
-/* Slurm checks neither the types of entry points nor, before it ends itself, whether they are all there. So a release
- * without a table is refused here.
- *
- * A table defines, after slurm_topo_ops_t and syms[] in src/interfaces/topology.c:
- *   STOCK_ONLY_ENTRIES   entry points that are only passed on to the stock plugin: type, name, parameters, arguments
- *   ONE_NODE_ENTRIES     the one that says whether jobs of one node may skip topology_p_eval_nodes, if there is one
- *   ALLOWS_ONE_NODE, EVALUATE_NODE      whether the stock plugin says so, and its evaluation of one node
- *   BUILD_PARAMETERS, BUILD_ARGUMENTS   of topology_p_build_config
- *   BUILD_CONTEXT                       its topology; NULL before there were several
- *   FINI_TYPE, FINI_RESULT              of fini
+/* A release without a table is refused here: fields and types that the plugin uses may have another meaning in it. A table
+ * defines:
+ *   ALLOWS_ONE_NODE      whether the stock plugin says that jobs of one node may skip topology_p_eval_nodes
  *   FORGET_JOBINFO(job)  removes what an earlier evaluation stored in the job, as Slurm does before each evaluation */
 #define IS_RELEASE(major, minor) (SLURM_VERSION_NUMBER >> 8 == ((major) << 8 | (minor)))
 #if IS_RELEASE(24, 11)
@@ -52,13 +45,6 @@
 #pragma weak find_job_record
 #pragma weak idle_node_bitmap
 #pragma weak last_job_update
-
-/* All entry points. */
-#define STOCK_ENTRIES(ENTRY)                                                                                        \
-    ENTRY(int, topology_p_eval_nodes, (topology_eval_t * asked), (asked))                                           \
-    ENTRY(int, topology_p_build_config, BUILD_PARAMETERS, BUILD_ARGUMENTS)                                          \
-    ONE_NODE_ENTRIES(ENTRY)                                                                                         \
-    STOCK_ONLY_ENTRIES(ENTRY)
 
 /* The 64-bit words of a bitmap, after its two words of administration. Bit 0 is the lowest bit of the lowest byte. Bits
  * beyond the bitmap's size may be set. */

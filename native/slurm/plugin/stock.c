@@ -1,76 +1,12 @@
-#define _GNU_SOURCE
 #include "stock.h"
 
-#include <dlfcn.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "report.h"
 
-Stock stock;
 const Stock *stock_now;
 uint64_t stock_time;
-static void *library;
-
-static bool opened(const char *directory, const char *name)
-{
-    char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/topology_%s.so", directory, name);
-    if (access(path, R_OK))
-        return false;
-    /* Lazy binding, because the commands lack some symbols, such as locks of slurmctld. They never call these. */
-    library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-    if (!library)
-        error("topolane: %s", dlerror());
-    /* A copy of this library would load this one as its stock plugin, without end. */
-    if (library && dlsym(library, "topolane_core")) {
-        dlclose(library);
-        library = NULL;
-    }
-    return library != NULL;
-}
-
-bool stock_load(const char *name)
-{
-    char *directories = strdup(slurm_conf.plugindir ? slurm_conf.plugindir : ""), *rest = NULL;
-    for (char *each = strtok_r(directories, ":", &rest); each && !library; each = strtok_r(NULL, ":", &rest))
-        opened(each, name);
-    free(directories);
-    if (!library) {
-        error("topolane: there is no topology_%s.so in PluginDir=%s", name, slurm_conf.plugindir);
-        return false;
-    }
-    int (*begin)(void) = (int (*)(void))dlsym(library, "init");
-    uint32_t *id = dlsym(library, "plugin_id");
-    bool whole = id != NULL;
-#define ENTRY(type, name, parameters, arguments)                                                                    \
-    stock.name = (type(*) parameters)dlsym(library, #name);                                                         \
-    whole = whole && stock.name;
-    STOCK_ENTRIES(ENTRY)
-#undef ENTRY
-    if (!whole) {
-        error("topolane: topology_%s.so has not the entry points of this release", name);
-        return false;
-    }
-    stock.plugin_id = *id;
-    const bool *exclusive = dlsym(library, "supports_exclusive_topo");
-    stock.supports_exclusive_topo = exclusive && *exclusive;
-    return !begin || begin() == SLURM_SUCCESS;
-}
-
-void stock_close(void)
-{
-    FINI_TYPE (*end)(void) = library ? (FINI_TYPE(*)(void))dlsym(library, "fini") : NULL;
-    if (end)
-        end();
-    if (library)
-        dlclose(library);
-    library = NULL;
-    stock = (Stock){0};
-}
 
 /* Copies of the records and free cores of some nodes, in ascending order: the stock plugin may change them. The copies
  * share one buffer, so a call with many nodes needs few allocations. */
@@ -180,7 +116,7 @@ static int choose_one(topology_eval_t *asked)
     int code = SLURM_ERROR;
     asked->min_nodes = 1;
     for (index = 0; nodes && index < count && code != SLURM_SUCCESS; index++)
-        code = EVALUATE_NODE(stock_now, asked, (int)nodes[index]);
+        code = stock_now->eval_node(asked, (int)nodes[index]);
     free(nodes);
     return code;
 }
@@ -212,7 +148,7 @@ int stock_choose(topology_eval_t *asked)
 {
     uint64_t began = steady_time();
     FORGET_JOBINFO(asked->job_ptr);
-    int code = has_one(asked) ? SLURM_SUCCESS : stock_now->topology_p_eval_nodes(asked);
+    int code = has_one(asked) ? SLURM_SUCCESS : stock_now->eval_nodes(asked);
     stock_time += steady_time() - began;
     return code;
 }

@@ -1,28 +1,12 @@
-/* The stock plugin that this one wraps. It answers everything except the choice among nodes, and that too as a fallback. */
+/* The stock plugin that this one wraps: it chooses cores and devices on the candidates, and nodes as a fallback. */
 #ifndef TOPOLANE_STOCK_H
 #define TOPOLANE_STOCK_H
 
+#include "core.h"
 #include "release.h"
-
-typedef struct {
-#define ENTRY(type, name, parameters, arguments) type(*name) parameters;
-    STOCK_ENTRIES(ENTRY)
-#undef ENTRY
-    uint32_t plugin_id;
-    bool supports_exclusive_topo;
-} Stock;
-
-/* The stock plugin of this library's name, or of topolane.conf. */
-extern Stock stock;
 
 /* The stock plugin for the present call: that of the topology of the job's partition. */
 extern const Stock *stock_now;
-
-/* Loads topology_NAME.so from Slurm's plugin directories, except copies of this library. If there is none, logs a line and
- * returns false. */
-bool stock_load(const char *name);
-
-void stock_close(void);
 
 /* Runs the stock evaluation; `stock_time` is the total time that it has taken, in nanoseconds. */
 int stock_choose(topology_eval_t *asked);

@@ -3,13 +3,32 @@
  * It only reads the option and puts it into the job, where the topology plugin in slurmctld finds it (plugin/option.h). What
  * cannot be read is refused before the job is submitted. On nodes it does nothing.
  */
+#include <dlfcn.h>
 #include <slurm/spank.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "option.h"
+#include "../plugin/option.h"
+#include "../shim/installed.h"
 
-SPANK_PLUGIN(topolane, 1)
+const char plugin_name[] = "topolane";
+const char plugin_type[] = "spank";
+const unsigned int spank_plugin_version = 1;
+/* Slurm takes a SPANK plugin only with its own number of release, up to the second part. */
+unsigned int plugin_version = SLURM_VERSION_NUMBER;
+
+__attribute__((constructor)) static void take_release(void)
+{
+    char folder[PATH_MAX], path[PATH_MAX + 32];
+    installed_folder(folder);
+    snprintf(path, sizeof path, "%s/topology_tree.so", folder);
+    void *theirs = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+    if (theirs && release_in(theirs))
+        plugin_version = release_in(theirs);
+    if (theirs)
+        dlclose(theirs);
+}
 
 static char *given;
 

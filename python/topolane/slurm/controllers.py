@@ -13,8 +13,8 @@ from pathlib import Path
 
 from topolane import texts
 from topolane._engine import InputError
+from topolane.slurm import shadows
 from topolane.slurm.inspection import SlurmInspection, slurm_conf_of
-from topolane.slurm.plugin_build import PLUGIN
 from topolane.slurm.plugin_machine import sum_of_files
 from topolane.slurm.plugin_state import PluginJobs
 
@@ -59,10 +59,9 @@ def _compared(look: SlurmInspection, jobs: PluginJobs) -> Iterator[tuple[str, bo
     paths = {"conf": look.conf_file}
     if look.conf is not None and look.conf.engine is not None:
         paths["engine"] = look.conf.engine
-    folders = [Path(folder) for folder in look.configuration.get("PluginDir", "").split(":") if folder]
-    if folders:
-        held = [folder / PLUGIN for folder in folders if (folder / PLUGIN).exists()]
-        paths["plugin"] = held[0] if held else folders[0] / PLUGIN
+    build = shadows.build(look.configuration)
+    if build is not None:
+        paths["plugin"] = build
     for what, path in paths.items():
         if what in jobs.checksums:
             yield str(path), _is(path, jobs.checksums[what])

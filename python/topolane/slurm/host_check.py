@@ -1,19 +1,20 @@
 """Checks the topology plugin on one host, before Slurm's daemons there load it.
 
-    host_check.py controller|node PLUGINDIR SLURM_CONF
+    host_check.py controller|node PLUGINDIR SLURM_CONF TOPOLOGYPLUGIN
 
 Prints a fact in each line: a word and its value; `wrong` and a sentence for what would go wrong. `plugin_check` sends
 the text of this file to hosts that have no Topolane, so it uses the standard library of Python 3.6 alone.
 """
 
 import ctypes
-import filecmp
 import os
 import re
 import subprocess
 import sys
 
 PLUGIN = "topology_topolane.so"
+OURS = "topolane_fault"
+"""A symbol of the plugin, and of its copies alone: a sentence if Slurm must not take it, otherwise empty."""
 LIBRARY = "libslurmfull.so"
 """Slurm's own code. It loads topology plugins, and holds the names of the entry points that it looks up in them."""
 
@@ -61,9 +62,9 @@ def looked_up(text: bytes) -> "list[str]":
     return sorted(name.decode() for name in names)
 
 
-def file_names(text: bytes, slurm_conf: str) -> "list[str]":
-    """The file names of the plugins that Slurm will load. If there is a topology.yaml, and Slurm knows that file, they
-    are those of the types in it.
+def file_names(text: bytes, slurm_conf: str, topology: str) -> "list[str]":
+    """The file names of the plugins that Slurm will load: that of TopologyPlugin or, if there is a topology.yaml and
+    Slurm knows that file, of the types in it.
     """
     # A node without slurm.conf gets all files from slurmctld.
     folder = os.path.dirname(slurm_conf) if os.path.isfile(slurm_conf) else "/run/slurm/conf"
@@ -74,7 +75,7 @@ def file_names(text: bytes, slurm_conf: str) -> "list[str]":
         lines = b""
     types = set(re.findall(rb"""(?:^|[\s{,"'])(tree|block|flat|ring|torus3d)["']? *:""", lines))
     if not types or b"topology.yaml" not in text:
-        return [PLUGIN]
+        return [topology.replace("/", "_") + ".so"]
     return [f"topology_{each.decode()}.so" for each in sorted(types)]
 
 
@@ -86,18 +87,21 @@ def check_plugin(plugin: str, role: str, needed: "list[str]", folders: "list[str
         say("wrong", f"{plugin} cannot be loaded: {error}")
         return None
     is_copy = os.path.basename(plugin) != PLUGIN
-    if is_copy and not hasattr(loaded, "topolane_core"):
+    if is_copy and not hasattr(loaded, OURS):
         if role == "controller":
             say(
                 "wrong",
-                f"because of topology.yaml, Slurm loads its own {plugin}: put the copies in front of PluginDir",
+                f"Slurm loads its own {plugin}: put the directory of copies in front of PluginDir",
             )
         return None
     try:
         number = ctypes.c_uint32.in_dll(loaded, "plugin_version").value
-        kind = (ctypes.c_char * 64).in_dll(loaded, "plugin_type").value.decode("ascii", "replace")
     except ValueError:
         say("wrong", f"{plugin} is no plugin of Slurm")
+        return None
+    fault = (ctypes.c_char * 512).in_dll(loaded, OURS).value if hasattr(loaded, OURS) else b""
+    if fault:
+        say("wrong", f"{plugin}: {fault.decode('utf-8', 'replace')}")
         return None
     built = f"{number >> 16}.{number >> 8 & 255:02}.{number & 255}"
     say("built", built)
@@ -108,46 +112,21 @@ def check_plugin(plugin: str, role: str, needed: "list[str]", folders: "list[str
     if installed is None:
         wrong.append("no program of Slurm is there that says its release")
     elif installed != built:
-        wrong.append(f"{plugin} was built for Slurm {built}, and Slurm here is {installed}")
+        wrong.append(f"{plugin} is of Slurm {built}, and Slurm here is {installed}")
     if missing:
         wrong.append(f"{plugin} lacks {', '.join(missing)}, which Slurm looks up")
-    if is_copy:
-        wrong.extend(faults_of_copy(plugin, kind, folders))
     for sentence in wrong:
         say("wrong", sentence)
     return None if wrong else loaded
 
 
-def faults_of_copy(plugin: str, kind: str, folders: "list[str]") -> "list[str]":
-    """What is wrong with a copy of the plugin that has the name of one of Slurm's."""
-    folder, name = os.path.split(plugin)
-    core = os.path.join(folder, PLUGIN)
-    wrong = []
-    if name != kind.replace("/", "_") + ".so":
-        wrong.append(f"{plugin} is a link to the plugin of {kind}: copy it")
-    if found(name, [other for other in folders if other.rstrip("/") != folder.rstrip("/")]) is None:
-        wrong.append(f"there is no {name} of Slurm after {folder} in PluginDir={':'.join(folders)}")
-    if not os.path.isfile(core):
-        wrong.append(f"there is no {core}, which {name} needs: copy it there")
-    elif not filecmp.cmp(plugin, core, shallow=False):
-        wrong.append(f"{plugin} differs from {core}: copy it")
-    return wrong
-
-
-def open_all(loaded: ctypes.CDLL, folders: "list[str]", slurm_conf: str) -> None:
+def open_all(loaded: ctypes.CDLL) -> None:
     """Lets the plugin open configuration, engine and machine, as it does in slurmctld, and prints what it says."""
-    os.environ["SLURM_CONF"] = slurm_conf
     loaded.topolane_plugin_check.restype = ctypes.c_char_p
-    printed = loaded.topolane_plugin_check() or b""
-    write(printed)
-    facts = printed.decode("utf-8", "replace")
-    stock = re.search(r"^stock (.*)$", facts, re.MULTILINE)
-    name = f"topology_{stock.group(1)}.so" if stock else ""
-    if name and found(name, folders) is None:
-        say("wrong", f"there is no {name} in PluginDir={':'.join(folders)}, which topolane.conf names")
+    write(loaded.topolane_plugin_check() or b"")
 
 
-def load(role: str, folders: "list[str]", slurm_conf: str) -> None:
+def load(role: str, folders: "list[str]", slurm_conf: str, topology: str) -> None:
     """Loads the plugins as Slurm does. Runs in a process of its own, which a wrong library may end."""
     for folder in folders:
         if not os.path.isdir(folder):
@@ -167,23 +146,24 @@ def load(role: str, folders: "list[str]", slurm_conf: str) -> None:
         say("wrong", f"Slurm's own {library} cannot be loaded: {error}")
         return
     ours = None
-    for name in file_names(text, slurm_conf):
+    os.environ["SLURM_CONF"] = slurm_conf
+    for name in file_names(text, slurm_conf, topology):
         plugin = found(name, folders)
         if plugin is None:
             say("wrong", f"there is no {name} in PluginDir={':'.join(folders)}: copy it there")
         else:
             ours = check_plugin(plugin, role, looked_up(text), folders) or ours
     if role == "controller" and ours is not None:
-        open_all(ours, folders, slurm_conf)
+        open_all(ours)
 
 
-def main(role: str, plugin_dir: str, slurm_conf: str) -> None:
+def main(role: str, plugin_dir: str, slurm_conf: str, topology: str) -> None:
     os.environ["PATH"] = os.environ.get("PATH", os.defpath) + ":/usr/local/sbin:/usr/sbin:/sbin"
     child = os.fork()
     if not child:
         code = 1
         try:
-            load(role, [folder for folder in plugin_dir.split(":") if folder], slurm_conf)
+            load(role, [folder for folder in plugin_dir.split(":") if folder], slurm_conf, topology)
             code = 0
         except (AttributeError, OSError, ValueError) as error:
             say("wrong", f"the check fails: {type(error).__name__}: {error}")

@@ -27,9 +27,9 @@ TYPE = "topology/topolane"
 
 def is_plugged(configuration: Mapping[str, str]) -> bool:
     """Whether slurmctld loads the plugin, by its own name or under those of Slurm's plugins."""
-    if shadows.topology_yaml(configuration):
-        return shadows.are_loaded(configuration)
-    return configuration.get("TopologyPlugin") == TYPE
+    if not shadows.topology_yaml(configuration) and configuration.get("TopologyPlugin") == TYPE:
+        return True
+    return shadows.are_loaded(configuration)
 
 
 STALE = 60.0

@@ -1,4 +1,6 @@
-"""Compiles the topology plugin of slurmctld (native/slurm/plugin) against the headers of a Slurm."""
+"""Compiles the topology plugin: the library that Slurm loads (native/slurm/shim), which fits every release, and the build
+for one release that decides in slurmctld (native/slurm/plugin), against the headers of that Slurm.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +13,27 @@ from pathlib import Path
 from topolane._engine import InputError
 from topolane.compiling import compiled, ended, first_error
 
-SOURCES = Path(__file__).parent / "native" / "plugin"
+NATIVE = Path(__file__).parent / "native"
+SOURCES = NATIVE / "plugin"
 PLUGIN = "topology_topolane.so"
+"""The library that Slurm loads."""
+PLUGIN_SOURCES = (
+    NATIVE / "shim" / "topology_topolane.c",
+    NATIVE / "shim" / "installed.c",
+    *(SOURCES / f"{part}.c" for part in ("config", "policies", "whole_file")),
+)
 SPANK = "topolane_spank.so"
 """The plugin that adds the option --topolane to sbatch, srun and salloc."""
 SPANK_SOURCES = (
-    SOURCES.parent / "spank" / "topolane_spank.c",
+    NATIVE / "spank" / "topolane_spank.c",
+    NATIVE / "shim" / "installed.c",
     SOURCES / "option.c",
     SOURCES / "policies.c",
 )
 ENGINE = "libtopolane.so"
-RELEASE = "topolane-slurm-release"
-"""The file in a build's folder that names the release of Slurm for which the plugin was built."""
+BUILDS = "topolane"
+"""The folder next to the plugin that has the builds, one for each release of Slurm, such as 26.05.5.so."""
+RELEASE = re.compile(r"[0-9]+[.][0-9]+[.][0-9]+")
 OPTIONS = ("-std=gnu11", "-O2", "-g", "-fPIC", "-shared", "-fno-strict-aliasing", "-Wl,-z,now,-z,relro")
 
 
@@ -42,30 +53,37 @@ def release_of(slurm_source: Path) -> str:
     return f"{number >> 16}.{number >> 8 & 0xFF:02}.{number & 0xFF}"
 
 
+def releases_in(directory: Path) -> list[str]:
+    """The releases of Slurm for which there are builds in a directory of plugins, the oldest first."""
+    names = [path.stem for path in (directory / BUILDS).glob("*.so")]
+    return sorted(filter(RELEASE.fullmatch, names), key=lambda name: tuple(map(int, name.split("."))))
+
+
 def build(slurm_source: Path, engine: Path | None, compiler: str, directory: Path) -> str:
-    """Compiles the plugin for slurmctld and the one for commands, and puts the engine next to them. Returns
-    the release of Slurm for which they were built. Raises InputError.
+    """Compiles the plugin for slurmctld and the one for commands, and puts the engine next to them. Builds for other
+    releases stay in the directory. Returns the release of Slurm. Raises InputError.
 
     engine: libtopolane.so; by default it is compiled, which works only in a clone of Topolane.
     """
     release = release_of(slurm_source)
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        (directory / BUILDS).mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".topolane-", dir=directory) as folder:
-            plugin, spank = Path(folder) / PLUGIN, Path(folder) / SPANK
             includes = ["-isystem", str(slurm_source), "-isystem", str(slurm_source / "slurm")]
             sources = [str(path) for path in sorted(SOURCES.glob("*.c"))]
-            compiled("--cc", compiler, [*OPTIONS, "-DHAVE_CONFIG_H", *includes, *sources, "-ldl"], plugin)
-            words = [*OPTIONS, *includes, "-I", str(SOURCES), *map(str, SPANK_SOURCES)]
-            compiled("--cc", compiler, words, spank)
-            library = Path(folder) / ENGINE
-            shutil.copyfile(engine or compiled_engine(), library)
-            # Delete the old files first: slurmctld may have them loaded, and loaded files must not be
-            # overwritten.
-            for made in (plugin, spank, library):
-                made.chmod(0o755)
-                made.replace(directory / made.name)
-        (directory / RELEASE).write_text(f"{release}\n")
+            made = {
+                f"{BUILDS}/{release}.so": ["-DHAVE_CONFIG_H", *includes, *sources],
+                PLUGIN: [*map(str, PLUGIN_SOURCES)],
+                SPANK: [*includes, *map(str, SPANK_SOURCES)],
+            }
+            (Path(folder) / BUILDS).mkdir()
+            for name, words in made.items():
+                compiled("--cc", compiler, [*OPTIONS, *words, "-ldl"], Path(folder) / name)
+            shutil.copyfile(engine or compiled_engine(), Path(folder) / ENGINE)
+            # Replace files by rename: slurmctld may have them loaded, and loaded files must not be overwritten.
+            for name in (*made, ENGINE):
+                (Path(folder) / name).chmod(0o755)
+                (Path(folder) / name).replace(directory / name)
     except OSError as error:
         raise InputError(f"{error.filename or directory}: {error.strerror}") from error
     return release

@@ -101,49 +101,67 @@ def hosts(others: Sequence[str], way: str) -> tuple[list[Host], list[str]]:
     return list(found.values()), away
 
 
-def command(host: Host, plugin_dir: str, slurm_conf: str) -> str:
+@dataclasses.dataclass(frozen=True)
+class Wanted:
+    """What slurmctld will read in slurm.conf at its restart."""
+
+    plugin_dir: str
+    slurm_conf: str
+    """The path of slurm.conf."""
+    topology: str
+    """The value of TopologyPlugin."""
+
+    @property
+    def words(self) -> list[str]:
+        return [self.plugin_dir, self.slurm_conf, self.topology]
+
+
+def command(host: Host, wanted: Wanted) -> str:
     """The shell command that checks a host on that host."""
     packed = base64.b64encode(zlib.compress(SCRIPT.read_bytes(), 9)).decode()
     program = f'import base64,zlib;exec(zlib.decompress(base64.b64decode("{packed}")))'
-    return shlex.join(["python3", "-c", program, host.role, plugin_dir, slurm_conf])
+    return shlex.join(["python3", "-c", program, host.role, *wanted.words])
 
 
 def check(others: Sequence[str], way: str) -> Checked:
     """Checks all hosts. Raises InputError if slurmctld does not answer."""
-    plugin_dir, slurm_conf = _places()
+    wanted = _wanted()
     asked, away = hosts(others, way)
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        answers = list(pool.map(lambda host: _ask(host, way, plugin_dir, slurm_conf), asked))
+        answers = list(pool.map(lambda host: _ask(host, way, wanted), asked))
     nodes = re.findall(r"^NodeName=(\S+)", scontrol("-o", "show", "nodes"), re.MULTILINE)
     return _judged(answers, nodes, away)
 
 
-def _places() -> tuple[str, str]:
-    """PluginDir as slurm.conf has it, which slurmctld will read at its restart, and the path of slurm.conf."""
+def _wanted() -> Wanted:
     said = configuration()
     slurm_conf = said.get("SLURM_CONF", "/etc/slurm/slurm.conf")
-    written = conf_file.value(Path(slurm_conf), "PluginDir") if Path(slurm_conf).is_file() else None
-    return written or said.get("PluginDir", ""), slurm_conf
+
+    def value(key: str) -> str:
+        written = conf_file.value(Path(slurm_conf), key) if Path(slurm_conf).is_file() else None
+        return written or said.get(key, "")
+
+    return Wanted(value("PluginDir"), slurm_conf, value("TopologyPlugin"))
 
 
 def commands(others: Sequence[str], way: str) -> list[str]:
     """The commands that `check` would run, for an administrator to run."""
-    plugin_dir, slurm_conf = _places()
-    return [shlex.join(_words(host, way, plugin_dir, slurm_conf)) for host in hosts(others, way)[0]]
+    wanted = _wanted()
+    return [shlex.join(_words(host, way, wanted)) for host in hosts(others, way)[0]]
 
 
-def _words(host: Host, way: str, plugin_dir: str, slurm_conf: str) -> list[str]:
-    said = command(host, plugin_dir, slurm_conf)
+def _words(host: Host, way: str, wanted: Wanted) -> list[str]:
+    said = command(host, wanted)
     if host.is_here:
         return ["sh", "-c", said]
     words = WAYS["ssh" if way == "srun" and not host.partition else way].split()
     return [*(word.format(host=host.name, partition=host.partition) for word in words), said]
 
 
-def _ask(host: Host, way: str, plugin_dir: str, slurm_conf: str) -> Answer:
-    words = _words(host, way, plugin_dir, slurm_conf)
+def _ask(host: Host, way: str, wanted: Wanted) -> Answer:
+    words = _words(host, way, wanted)
     if host.is_here:
-        words = [sys.executable, str(SCRIPT), host.role, plugin_dir, slurm_conf]
+        words = [sys.executable, str(SCRIPT), host.role, *wanted.words]
     try:
         done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS)
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
 import shutil
@@ -13,7 +14,7 @@ from topolane._engine import InputError, State
 from topolane.cluster.clients.scontrol import configuration, scontrol
 from topolane.slurm import conf_file, shadows
 from topolane.slurm.controllers import hosts
-from topolane.slurm.plugin_build import ENGINE, PLUGIN, RELEASE, SPANK
+from topolane.slurm.plugin_build import BUILDS, ENGINE, PLUGIN, SPANK, releases_in
 from topolane.slurm.plugin_machine import read_machine
 
 CONFIGURATION = "topolane.conf"
@@ -56,6 +57,11 @@ class SlurmFacts:
     """The host list of each partition."""
     controllers: list[str] = dataclasses.field(default_factory=list)
     """The hosts of slurmctld: first the primary controller, then the backups."""
+
+    @property
+    def is_by_name(self) -> bool:
+        """Whether slurm.conf names the plugin itself, and not a directory of copies."""
+        return self.topology == TYPE and self.yaml is None
 
     @property
     def configuration(self) -> Path:
@@ -161,16 +167,13 @@ def install(
     left to do. Raises InputError before anything is changed.
     """
     slurm = running()
-    try:
-        fits = (built / RELEASE).read_text().strip()
-    except OSError as error:
+    fits = releases_in(built)
+    if not fits:
+        raise InputError(f"--from {built}: there is no build in it: `topolane slurm plugin build` makes it")
+    if slurm.release not in fits:
         raise InputError(
-            f"--from {built}: {error.strerror}: `topolane slurm plugin build` makes it"
-        ) from error
-    if (
-        fits != slurm.release
-    ):  # Slurm refuses a topology plugin built for another release, and then does not start
-        raise InputError(f"--from {built}: it was built for Slurm {fits}, and slurmctld is {slurm.release}")
+            f"--from {built}: it was built for Slurm {', '.join(fits)}, and slurmctld is {slurm.release}"
+        )
     lines = rules(policies, slurm.partitions)
     check_words(jobs_may)
     messages = check_machine(machines or [slurm.topology_file], slurm, policies, jobs_may)
@@ -197,7 +200,7 @@ def install(
     placed = (*plugins, engine_directory / ENGINE)
     messages.insert(0, f"{', '.join(map(str, placed))} and {slurm.configuration} are in place.")
     messages += _for_backups(slurm)
-    messages.append(_left_to_do_with_yaml(slurm, engine_directory) if slurm.yaml else _left_to_do(slurm))
+    messages.append(_left_to_do(slurm, engine_directory))
     if jobs_may:
         messages.append(
             f"For --topolane, copy {SPANK} into PluginDir of all hosts where jobs are submitted, and add to "
@@ -244,15 +247,15 @@ def copies(engine_directory: Path) -> Path:
 
 
 def _place_plugin(built: Path, slurm: SlurmFacts, engine_directory: Path) -> list[Path]:
-    """Copies the plugins to where Slurm will load them. Returns the files. Raises OSError."""
-    spank, plugins = slurm.plugins / SPANK, [slurm.plugins / PLUGIN]
-    if slurm.yaml:
-        copies(engine_directory).mkdir(parents=True, exist_ok=True)
-        plugins = [copies(engine_directory) / name for name in (PLUGIN, *slurm.stock)]
-    _place(built / SPANK, spank)
-    for path in plugins:
-        _place(built / PLUGIN, path)
-    return [*plugins, spank]
+    """Copies the plugins to where Slurm will load them, and adds the builds. Returns the files. Raises OSError."""
+    folder = slurm.plugins if slurm.is_by_name else copies(engine_directory)
+    placed = {folder / name: PLUGIN for name in (PLUGIN, *(() if slurm.is_by_name else slurm.stock))}
+    placed |= {folder / BUILDS / f"{each}.so": f"{BUILDS}/{each}.so" for each in releases_in(built)}
+    placed[slurm.plugins / SPANK] = SPANK
+    (folder / BUILDS).mkdir(parents=True, exist_ok=True)
+    for path, name in placed.items():
+        _place(built / name, path)
+    return list(placed)
 
 
 def _place(source: Path, target: Path) -> None:
@@ -275,27 +278,14 @@ def _for_backups(slurm: SlurmFacts) -> list[str]:
     return [sentence]
 
 
-def _left_to_do(slurm: SlurmFacts) -> str:
-    if slurm.topology == TYPE:
-        return "slurmctld runs the plugin already: restart it, so that it reads the new files."
-    named = _named(slurm.slurm_conf)
-    change = f"change the line `{KEY}={named}` to" if named else "add the line"
-    return (
-        f"Left to do: in {slurm.slurm_conf} {change}\n    TopologyPlugin={TYPE}\n"
-        "on all hosts, then restart slurmctld and the slurmds. Copy the plugin to the other hosts of Slurm first: "
-        "slurmd and srun load it too."
-    )
-
-
-def _left_to_do_with_yaml(slurm: SlurmFacts, engine_directory: Path) -> str:
-    folder = str(copies(engine_directory))
-    if Path(slurm.plugin_dir.split(":")[0]) == copies(engine_directory):
+def _left_to_do(slurm: SlurmFacts, engine_directory: Path) -> str:
+    folder = copies(engine_directory)
+    if slurm.is_by_name or Path(slurm.plugin_dir.split(":")[0]) == folder:
         return "slurmctld loads the plugin already: restart it, so that it reads the new files."
     return (
-        f"There is a {slurm.yaml}, so Slurm loads only topology plugins of its own names: the copies in {folder} have "
-        f"these names. Left to do: in {slurm.slurm_conf} write\n    PluginDir={folder}:{slurm.plugin_dir}\n"
-        "on all hosts, and restart slurmctld. On hosts other than those of slurmctld the directory may be empty, but "
-        "must exist."
+        f"Left to do: create {folder} on all other hosts of Slurm, where it may be empty. In {slurm.slurm_conf} write\n"
+        f"    PluginDir={folder}:{slurm.plugin_dir}\n"
+        "on all hosts, then restart slurmctld and the slurmds."
     )
 
 
@@ -324,10 +314,12 @@ def uninstall(engine_directory: Path) -> list[str]:
                 "and call this again"
             )
     messages = []
+    builds = [each / BUILDS for each in (slurm.plugins, folder)]
     for path in (
         slurm.plugins / PLUGIN,
         slurm.plugins / SPANK,
         *sorted(folder.glob("topology_*.so")),
+        *(path for each in builds for path in sorted(each.glob("*.so"))),
         engine_directory / ENGINE,
         slurm.configuration,
     ):
@@ -338,6 +330,9 @@ def uninstall(engine_directory: Path) -> list[str]:
             continue
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from error
+    for each in builds:
+        with contextlib.suppress(OSError):  # it is not there, or has other files
+            each.rmdir()
     plugstack = slurm.slurm_conf.parent / "plugstack.conf"
     if plugstack.is_file() and SPANK in plugstack.read_text(errors="replace"):
         messages.append(f"{plugstack} still names {SPANK}: remove that line, or sbatch prints errors.")

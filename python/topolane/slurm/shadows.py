@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from topolane.slurm.plugin_build import PLUGIN
+from topolane.slurm.plugin_build import BUILDS, PLUGIN
 
 FIRST_RELEASE = (25, 5)
 """The first release of Slurm that reads topology.yaml."""
@@ -47,6 +47,18 @@ def is_of_copies(folder: Path) -> bool:
 def stock_names(folders: Sequence[Path]) -> list[str]:
     """The file names of Slurm's own topology plugins."""
     return sorted({path.name for folder in folders if not is_of_copies(folder) for path in _others(folder)})
+
+
+def build(configuration: Mapping[str, str]) -> Path | None:
+    """Where the plugin looks for its build for the running Slurm on this host; None if the release or PluginDir is not
+    known.
+    """
+    release = re.match(r"\d+\.\d+\.\d+", configuration.get("SLURM_VERSION", ""))
+    folders = plugin_folders(configuration)
+    if release is None or not folders:
+        return None
+    held = [folder for folder in folders if (folder / PLUGIN).exists()]
+    return (held or folders)[0] / BUILDS / f"{release[0]}.so"
 
 
 def _others(folder: Path) -> list[Path]:

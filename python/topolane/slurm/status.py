@@ -11,6 +11,7 @@ from topolane.cluster.status import Status
 from topolane.cluster.view import Running, View
 from topolane.slurm import controllers, links_out, shadows
 from topolane.slurm.inspection import OURS, STALE, TYPE, SlurmInspection, is_plugged
+from topolane.slurm.plugin_build import releases_in
 from topolane.slurm.plugin_state import ENDS, Counters, Recent
 from topolane.slurm.view import view
 from topolane.units import clock, duration, plural
@@ -173,16 +174,21 @@ def _active(look: SlurmInspection, counters: Counters | None) -> tuple[bool | No
         return False, f"{why}: stock Slurm decides everything."
     if look.snapshot is None:
         return None, "slurmctld does not answer, so it is not known whether the plugin is active."
+    loaded = counters.started if counters else None
+    is_old = loaded is None or (look.booted is not None and loaded < look.booted - BOOT_SECONDS)
+    build = shadows.build(look.configuration)
+    if is_old and build is not None and not build.exists():
+        there = ", ".join(releases_in(build.parents[1]))
+        return False, (
+            f"Stock Slurm decides everything: there is no build of the plugin for Slurm {build.stem} in {build.parent}"
+            f"{f', only for {there}' if there else ''}: `topolane slurm plugin build` makes it."
+        )
     if counters is None:
         first = look.problems[0] if look.problems else "The plugin's state is not known."
         return None, f"It is not known whether the plugin is active. {first}"
     if counters.active is None:
         return None, "The plugin's counters do not say whether it is active: it is of an earlier release."
-    if (
-        look.booted is not None
-        and counters.started is not None
-        and counters.started < look.booted - BOOT_SECONDS
-    ):
+    if look.booted is not None and loaded is not None and is_old:
         since = clock(look.booted, look.time)
         return (
             None,

@@ -2,38 +2,7 @@
 #ifndef TOPOLANE_RELEASES_25_05_H
 #define TOPOLANE_RELEASES_25_05_H
 
-#define STOCK_ONLY_ENTRIES(ENTRY)                                                                                      \
-    ENTRY(int, topology_p_add_rm_node, (node_record_t * node, char *unit, topology_ctx_t *context),                    \
-          (node, unit, context))                                                                                       \
-    ENTRY(int, topology_p_destroy_config, (topology_ctx_t * context), (context))                                       \
-    ENTRY(int, topology_p_whole_topo, (bitstr_t * nodes, void *context), (nodes, context))                             \
-    ENTRY(bitstr_t *, topology_p_get_bitmap, (char *name, void *context), (name, context))                             \
-    ENTRY(bool, topology_p_generate_node_ranking, (topology_ctx_t * context), (context))                               \
-    ENTRY(int, topology_p_get_node_addr, (char *node, char **address, char **pattern, void *context),                  \
-          (node, address, pattern, context))                                                                           \
-    ENTRY(int, topology_p_split_hostlist,                                                                              \
-          (hostlist_t * hosts, hostlist_t * **parts, int *count, uint16_t width, void *context),                       \
-          (hosts, parts, count, width, context))                                                                       \
-    ENTRY(int, topology_p_topology_free, (void *topology), (topology))                                                 \
-    ENTRY(int, topology_p_get, (topology_data_t type, void *data, void *context), (type, data, context))               \
-    ENTRY(int, topology_p_topology_pack, (void *topology, buf_t *to, uint16_t version), (topology, to, version))       \
-    ENTRY(int, topology_p_topology_print, (void *topology, char *nodes, char *unit, char **out),                       \
-          (topology, nodes, unit, out))                                                                                \
-    ENTRY(int, topology_p_topology_unpack, (void **topology, buf_t *from, uint16_t version),                           \
-          (topology, from, version))                                                                                   \
-    ENTRY(uint32_t, topology_p_get_fragmentation, (bitstr_t * nodes, void *context), (nodes, context))
-
-#define BUILD_PARAMETERS (topology_ctx_t * context)
-#define BUILD_ARGUMENTS (context)
-#define BUILD_CONTEXT context
-
-#define ONE_NODE_ENTRIES(ENTRY)
 #define ALLOWS_ONE_NODE(stock, asked) false
-#define EVALUATE_NODE(stock, asked, node) SLURM_ERROR
-
-#define FINI_TYPE int
-#define FINI_RESULT SLURM_SUCCESS
-
 #define FORGET_JOBINFO(job) ((void)(job))
 
 #endif
