@@ -47,6 +47,13 @@ def test_slurm_and_kubernetes_take_it(written: Path) -> None:
         assert (found.wiring, found.nodes) == ("dragonfly", 16)
 
 
+def test_slurm_refuses_a_torus_in_one_sentence(tmp_path: Path) -> None:
+    file = tmp_path / "m.toml"
+    file.write_text(sources.machine("torus(size=4x4x4, nodes=1)").to("toml"), encoding="utf-8")
+    with pytest.raises(InputError, match="the machine is a torus, but live systems take only trees and"):
+        read_machine([file])
+
+
 def test_install_refuses_a_policy_for_trees(written: Path) -> None:
     """Jobs of such a policy would wait for ever."""
     slurm = SlurmFacts("26.05.5", Path("slurm.conf"), Path(), "", "", None, [], {"batch": "(null)"})

@@ -53,7 +53,8 @@ pub unsafe extern "C" fn topolane_machine_read(
             if description.name.is_empty() {
                 source.clone_into(&mut description.name);
             }
-            give(to, Machine::new(Fabric::build(&description).map_err(in_file)?));
+            let fabric = Fabric::build(&description).and_then(Fabric::for_live_system);
+            give(to, Machine::new(fabric.map_err(in_file)?));
             Ok(Status::Ok)
         })
     }
@@ -74,7 +75,9 @@ pub unsafe extern "C" fn topolane_machine_preset(
             let name = text(name, "name")?;
             let description =
                 preset(name).ok_or_else(|| format!("there is no machine {name:?}"))?;
-            let fabric = description.and_then(|description| Fabric::build(&description));
+            let fabric = description
+                .and_then(|description| Fabric::build(&description))
+                .and_then(Fabric::for_live_system);
             give(to, Machine::new(fabric.map_err(|problem| problem.to_string())?));
             Ok(Status::Ok)
         })

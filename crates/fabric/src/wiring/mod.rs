@@ -109,6 +109,19 @@ impl Wiring {
 }
 
 impl Fabric {
+    /// Returns the machine for a live system.
+    ///
+    /// # Errors
+    /// It is a torus: drivers choose among areas, and there are none on a torus yet.
+    pub fn for_live_system(self) -> Result<Fabric, InputError> {
+        if !matches!(self.wiring(), Wiring::Torus(_)) {
+            return Ok(self);
+        }
+        let words =
+            "the machine is a torus, but live systems take only trees and dragonflies so far";
+        Err(InputError::whole(words))
+    }
+
     /// All directed links between switches that a job on these nodes may use. Empty on a tree, where the groups that
     /// the job crosses say the same.
     pub fn links_of(&self, nodes: &[NodeIndex]) -> LinkSet {
