@@ -33,6 +33,6 @@ pub(crate) fn channel_of(link: Link) -> Channel {
 
 /// The link of a channel made by [`channel_of`].
 pub(crate) fn link_of(channel: Channel) -> Link {
-    let direction = if channel % 2 == 0 { Direction::Up } else { Direction::Down };
+    let direction = if channel.is_multiple_of(2) { Direction::Up } else { Direction::Down };
     Link { cable: channel / 2, direction }
 }

@@ -112,7 +112,7 @@ fn fat_tree_from(name: &str, arguments: &str) -> Result<Description, InputError>
 /// # Errors
 /// An odd radix, a radix outside 2 to 128, or more pods than the radix.
 pub fn fat_tree(radix: u32, pods: u32) -> Result<Description, InputError> {
-    if radix % 2 != 0 || !(2..=128).contains(&radix) {
+    if !radix.is_multiple_of(2) || !(2..=128).contains(&radix) {
         return Err(InputError::whole(format!(
             "fat-tree: radix must be even and from 2 to 128, not {radix}"
         )));

@@ -62,10 +62,10 @@ fn uneven() -> Description {
         domain("nvl 0", &["uneven1", "uneven2", "uneven4"]),
         domain("nvl1", &["uneven3", "uneven5"]),
     ];
-    if let Children::Groups(groups) = &mut machine.sites[1].root.children {
-        if let Children::Nodes(nodes) = &mut groups[1].children {
-            nodes[1].kind = 1;
-        }
+    if let Children::Groups(groups) = &mut machine.sites[1].root.children
+        && let Children::Nodes(nodes) = &mut groups[1].children
+    {
+        nodes[1].kind = 1;
     }
     machine
 }

@@ -32,7 +32,7 @@ type Hop = (u32, u32);
 fn next_of(torus: &Torus, at: u32, to: u32) -> Vec<u32> {
     for dimension in 0..torus.sizes().len() {
         let (size, stride) =
-            (torus.sizes()[dimension] as i64, i64::from(torus.strides()[dimension]));
+            (i64::from(torus.sizes()[dimension]), i64::from(torus.strides()[dimension]));
         let place = |router| i64::from(torus.place(router, dimension));
         let (from, to) = (place(at), place(to));
         if from == to {

@@ -147,10 +147,10 @@ fn only_nodes_that_hold_k_are_taken() {
     let mut small = description.kinds[0].clone();
     small.cores_per_socket = 2;
     description.kinds.push(small);
-    if let topolane_fabric::Children::Groups(leaves) = &mut description.sites[0].root.children {
-        if let topolane_fabric::Children::Nodes(nodes) = &mut leaves[0].children {
-            nodes[0].kind = 1;
-        }
+    if let topolane_fabric::Children::Groups(leaves) = &mut description.sites[0].root.children
+        && let topolane_fabric::Children::Nodes(nodes) = &mut leaves[0].children
+    {
+        nodes[0].kind = 1;
     }
     let fabric = Arc::new(Fabric::build(&description).unwrap());
     let mut model = contention("full", &*ways(&fabric)).unwrap();

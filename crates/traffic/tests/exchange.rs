@@ -44,7 +44,7 @@ fn slow_down(group: &mut Group, count: &mut u32) {
     match &mut group.children {
         Children::Nodes(nodes) => {
             for node in nodes {
-                node.kind = u32::from(*count % 5 == 0);
+                node.kind = u32::from((*count).is_multiple_of(5));
                 *count += 1;
             }
         }

@@ -122,7 +122,9 @@ pub(crate) fn check_sizes(sizes: &[u32]) -> Result<(), String> {
         return Err(format!("block size {next} does not follow {last} in ascending order"));
     }
     let is_multiple = |size: u32| {
-        size % base == 0 && (size / base).is_power_of_two() && size / base <= LARGEST_MULTIPLE
+        size.is_multiple_of(base)
+            && (size / base).is_power_of_two()
+            && size / base <= LARGEST_MULTIPLE
     };
     match sizes.iter().find(|&&size| !is_multiple(size)) {
         Some(size) => Err(format!(

@@ -341,10 +341,10 @@ impl SiteReader<'_> {
         let numbered = |(number, name): &(usize, &'_ str)| {
             name.strip_suffix(&format!("-s{number}")).map(str::to_owned)
         };
-        if let Some(stem) = there.first().and_then(numbered) {
-            if there.iter().all(|switch| numbered(switch).as_deref() == Some(&stem)) {
-                return (stem, Vec::new());
-            }
+        if let Some(stem) = there.first().and_then(numbered)
+            && there.iter().all(|switch| numbered(switch).as_deref() == Some(&stem))
+        {
+            return (stem, Vec::new());
         }
         let name = shared_stem(&there).unwrap_or_else(|| there[0].1.to_owned());
         let mut switches: Vec<String> =

@@ -221,10 +221,10 @@ pub(super) fn pairs(line: &SlurmLine) -> Result<Vec<(String, String)>, InputErro
 
 /// The value at the beginning of a text, the rest of the text, and whether the value is in quotes.
 fn value(text: &str) -> Option<(&str, &str, bool)> {
-    if let Some((inside, after)) = text.strip_prefix('"').and_then(|rest| rest.split_once('"')) {
-        if after.is_empty() || after.starts_with(is_blank) {
-            return Some((inside, after, true));
-        }
+    if let Some((inside, after)) = text.strip_prefix('"').and_then(|rest| rest.split_once('"'))
+        && (after.is_empty() || after.starts_with(is_blank))
+    {
+        return Some((inside, after, true));
     }
     let (value, after) = text.split_at(text.find(is_blank).unwrap_or(text.len()));
     (!value.is_empty()).then_some((value, after, false))

@@ -123,12 +123,12 @@ impl<'a> DestinationRoutes<'a> {
             let to = self.above(at, 0);
             return self.arrives(to).then_some(RouteStep { link: None, to });
         }
-        if let Some(wanted) = self.wanted(at.level, at.number) {
-            if self.arrives(self.above(at, wanted.parent)) {
-                let uplink = self.parallel(at, wanted.parent, wanted.cable);
-                if uplink.is_some() {
-                    return uplink.map(step);
-                }
+        if let Some(wanted) = self.wanted(at.level, at.number)
+            && self.arrives(self.above(at, wanted.parent))
+        {
+            let uplink = self.parallel(at, wanted.parent, wanted.cable);
+            if uplink.is_some() {
+                return uplink.map(step);
             }
         }
         let open = self.uplinks(at).filter(|uplink| self.arrives(self.above(at, uplink.parent)));

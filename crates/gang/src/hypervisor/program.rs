@@ -173,7 +173,7 @@ impl ThreadProgram {
         let count = self.iterations[thread];
         let exponential = -(1.0 - drawn(self.seed, count, thread as u64)).ln();
         self.iterations[thread] += 1;
-        if count % 2 == 0 {
+        if count.is_multiple_of(2) {
             Action::Nap(nanos(exponential * rest))
         } else {
             Action::Compute(nanos(exponential * burst))

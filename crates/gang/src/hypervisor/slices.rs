@@ -65,12 +65,12 @@ impl SimulatedMachine {
             let run = &machine.runs[it.job];
             run.class.is_some() && run.allows(it.index, core)
         };
-        if let Some(current) = self.cores[core].current {
-            if !stays(self, current) {
-                self.take_off(core);
-                self.enter(current, ThreadState::Stopped);
-                self.cores[core].turn = NEVER;
-            }
+        if let Some(current) = self.cores[core].current
+            && !stays(self, current)
+        {
+            self.take_off(core);
+            self.enter(current, ThreadState::Stopped);
+            self.cores[core].turn = NEVER;
         }
         let (queue, gone): (Vec<usize>, Vec<usize>) = std::mem::take(&mut self.cores[core].queue)
             .into_iter()

@@ -21,10 +21,10 @@ impl Driver {
             if was && !is {
                 entry.close_sample(began);
             }
-            if over || (was && slice.fillers.contains(&entry.id)) {
-                if let Some(used) = entry.end_sample(ended) {
-                    self.observer.learn(entry.id, entry.threads, used);
-                }
+            if (over || (was && slice.fillers.contains(&entry.id)))
+                && let Some(used) = entry.end_sample(ended)
+            {
+                self.observer.learn(entry.id, entry.threads, used);
             }
             if is && !was {
                 entry.begin_sample(ended);

@@ -51,10 +51,10 @@ impl Counters {
     /// What all threads have done since the start. `threads` are the job's current threads.
     pub fn read(&mut self, threads: &[Number]) -> CoreTimes {
         for &thread in threads {
-            if let Vacant(place) = self.threads.entry(thread) {
-                if let Ok(file) = File::open(format!("/proc/{thread}/schedstat")) {
-                    place.insert((file, CoreTimes::default()));
-                }
+            if let Vacant(place) = self.threads.entry(thread)
+                && let Ok(file) = File::open(format!("/proc/{thread}/schedstat"))
+            {
+                place.insert((file, CoreTimes::default()));
             }
         }
         let mut sum = CoreTimes::default();

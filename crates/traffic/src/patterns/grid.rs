@@ -7,7 +7,7 @@ pub(super) fn sides(ranks: u32, axes: u32) -> Vec<u32> {
     let mut sides = Vec::new();
     for axis in (1..=axes).rev() {
         let ideal = f64::from(left).powf(1.0 / f64::from(axis)) + 1e-9;
-        let side = (1..=ideal as u32).rev().find(|side| left % side == 0).unwrap_or(1);
+        let side = (1..=ideal as u32).rev().find(|side| left.is_multiple_of(*side)).unwrap_or(1);
         sides.push(side);
         left /= side;
     }

@@ -61,12 +61,10 @@ pub(super) fn tables(text: &str) -> Result<Vec<ForwardingTable>, InputError> {
             let table = tables.last_mut().filter(|_| open);
             let table = table.ok_or_else(|| refuse("the end of a table that did not begin"))?;
             let entries = table.entries.len();
-            if let Some(count) = count.trim_end().strip_suffix("valid") {
-                if count.trim_end().parse() != Ok(entries) {
-                    return Err(refuse(&format!(
-                        "the table has {entries} entries, not as it says"
-                    )));
-                }
+            if let Some(count) = count.trim_end().strip_suffix("valid")
+                && count.trim_end().parse() != Ok(entries)
+            {
+                return Err(refuse(&format!("the table has {entries} entries, not as it says")));
             }
             check_twice(table)?;
             open = false;

@@ -165,7 +165,7 @@ impl DragonflyChannels {
     pub fn links(&self, channel: Channel) -> Vec<Link> {
         let nodes = self.switch_of.len();
         let Some(place) = (channel as usize).checked_sub(2 * nodes) else {
-            let direction = if channel % 2 == 0 { Direction::Up } else { Direction::Down };
+            let direction = if channel.is_multiple_of(2) { Direction::Up } else { Direction::Down };
             let links = self.fabric.uplinks(0, channel / 2);
             return links.map(|cable| Link { cable, direction }).collect();
         };
