@@ -1,4 +1,4 @@
-//! Routes of dragonflies. `tests/wirings/test_routes.py` compares them with all routes that a list of cables has.
+//! Routes of dragonflies. `tests/wirings/test_dragonfly_routes.py` compares them with all routes that a list of cables has.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;

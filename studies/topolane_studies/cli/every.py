@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from topolane import InputError, files, texts, wings
+from topolane import files, texts, wings
+from topolane._engine import InputError
 from topolane.cli import common
 
 from topolane_studies import rows_page
