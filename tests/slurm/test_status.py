@@ -207,11 +207,17 @@ def check_explanations(
     }.items():
         text = "\n".join(site.explain(job)["sentences"])
         assert all(part in text for part in parts), text
-        assert site.command("explain", job).stdout.splitlines()[0] == text.splitlines()[0]
+        # What Slurm says may change between two calls.
+        until(lambda job=job: plain(site, job) == site.explain(job)["sentences"][0], "text and JSON agree")
     expected = site.cluster.run("squeue", "-h", "--start", "-o", "%S", "-j", third).strip()
     if expected != "N/A":
         announced = site.explain(third)["expected_start"]
         assert abs(announced - time.mktime(time.strptime(expected, "%Y-%m-%dT%H:%M:%S"))) < 120
+
+
+def plain(site: Site, job: object) -> str:
+    """The first line of an explanation in text."""
+    return site.command("explain", job).stdout.splitlines()[0]
 
 
 def check_rows_of_squeue(site: Site, array: str) -> None:
