@@ -13,7 +13,7 @@
  The version of this interface. A library serves programs that were compiled for the same version or a lower one: functions
  and members of structs are added, never changed or taken away, or else this number jumps to the next multiple of 1000.
  */
-#define TOPOLANE_API_VERSION 7
+#define TOPOLANE_API_VERSION 8
 
 /*
  The job may use all uplinks of the groups that it crosses, but for those that other jobs own. Isolated jobs keep off them.
@@ -511,6 +511,13 @@ enum topolane_status topolane_machine_node(const struct topolane_machine *machin
                                            const char *name,
                                            uint32_t *node,
                                            char **error);
+
+/*
+ The number of a node's block: its domain, or its leaf if it is in none; `UINT32_MAX` if there is no such node. The nodes of
+ a leaf, of a pod and so on have numbers in a row. Since version 8.
+ */
+uint32_t topolane_machine_block(const struct topolane_machine *machine,
+                                uint32_t node);
 
 /*
  The policy of a name, such as `isolated` or `dedicated`; `seed` matters to those that draw at random.

@@ -34,7 +34,7 @@ pub use state::*;
 
 /// The version of this interface. A library serves programs that were compiled for the same version or a lower one: functions
 /// and members of structs are added, never changed or taken away, or else this number jumps to the next multiple of 1000.
-pub const TOPOLANE_API_VERSION: u32 = 7;
+pub const TOPOLANE_API_VERSION: u32 = 8;
 
 /// The version of the interface that this library has: `TOPOLANE_API_VERSION` when it was built.
 #[unsafe(no_mangle)]

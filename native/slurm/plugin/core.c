@@ -11,6 +11,7 @@
 #include "driver.h"
 #include "place.h"
 #include "publish.h"
+#include "rank.h"
 
 static unsigned users;
 static const void *first;
@@ -45,7 +46,7 @@ static int place_with(topology_eval_t *asked, const Stock *with)
 }
 
 const Core topolane_core = {
-    SLURM_VERSION_NUMBER, open_core, close_core, took_control, driver_has_policies, place_with,
+    SLURM_VERSION_NUMBER, open_core, close_core, took_control, driver_has_policies, place_with, rank_nodes,
 };
 
 static const char *own_path(void)

@@ -449,6 +449,13 @@ static int answer_call(Call *call, bool is_guarded)
     return code;
 }
 
+static bool was_by_policy;
+
+bool place_was_by_policy(void)
+{
+    return was_by_policy;
+}
+
 /* Decides a call. Sets `is_plan` if the answer is for a time when some jobs are gone, so that the job does not start on
  * it. */
 static int decide(topology_eval_t *asked, bool *is_plan)
@@ -457,6 +464,7 @@ static int decide(topology_eval_t *asked, bool *is_plan)
     if (!driver.is_opened || !job->details)
         return leave_to_stock(asked, &counters.stock_inactive);
     Terms terms = driver_terms(job);
+    was_by_policy = !terms.policy->is_stock;
     if (!driver.is_active || !driver_map_nodes())
         return without_engine(asked, &terms, NO_ENGINE, job->bit_flags & BACKFILL_TEST);
     if (may_share_cores(job))
@@ -515,6 +523,7 @@ int place(topology_eval_t *asked)
     }
     asked->job_ptr->best_switch = true;
     bool is_plan = false;
+    was_by_policy = false;
     int code = decide(asked, &is_plan);
     if (code == SLURM_SUCCESS && driver.is_active && !is_plan)
         running_answered(asked->job_ptr);

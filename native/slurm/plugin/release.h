@@ -29,6 +29,7 @@
  * A table defines, after slurm_topo_ops_t and syms[] in src/interfaces/topology.c:
  *   STOCK_ONLY_ENTRIES   entry points that are only passed on to the stock plugin: type, name, parameters, arguments
  *   ONE_NODE_ENTRIES     the one that says whether jobs of one node may skip topology_p_eval_nodes, if there is one
+ *   RANK_ENTRIES         the one that orders the nodes of a job's steps, if there is one
  *   ALLOWS_ONE_NODE, EVALUATE_NODE      whether the stock plugin says so, and its evaluation of one node
  *   BUILD_PARAMETERS, BUILD_ARGUMENTS   of topology_p_build_config
  *   BUILD_CONTEXT                       its topology; NULL before there were several
@@ -58,6 +59,7 @@
     ENTRY(int, topology_p_eval_nodes, (topology_eval_t * asked), (asked))                                           \
     ENTRY(int, topology_p_build_config, BUILD_PARAMETERS, BUILD_ARGUMENTS)                                          \
     ONE_NODE_ENTRIES(ENTRY)                                                                                         \
+    RANK_ENTRIES(ENTRY)                                                                                             \
     STOCK_ONLY_ENTRIES(ENTRY)
 
 /* The 64-bit words of a bitmap, after its two words of administration. Bit 0 is the lowest bit of the lowest byte. Bits

@@ -91,6 +91,14 @@ STOCK_ONLY_ENTRIES(FORWARD)
     }
 ONE_NODE_ENTRIES(UNLESS_PLACED)
 
+/* Slurm asks for the nodes of the job that topology_p_eval_nodes placed last. */
+#define UNLESS_RANKED(type, name, parameters, arguments)                                                            \
+    type name parameters                                                                                            \
+    {                                                                                                               \
+        return core && core->rank(nodes, ranks, count) ? SLURM_SUCCESS : stock.name arguments;                      \
+    }
+RANK_ENTRIES(UNLESS_RANKED)
+
 int topology_p_build_config BUILD_PARAMETERS
 {
     if (core)

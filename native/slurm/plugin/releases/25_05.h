@@ -31,6 +31,8 @@
 #define ALLOWS_ONE_NODE(stock, asked) false
 #define EVALUATE_NODE(stock, asked, node) SLURM_ERROR
 
+#define RANK_ENTRIES(ENTRY)
+
 #define FINI_TYPE int
 #define FINI_RESULT SLURM_SUCCESS
 

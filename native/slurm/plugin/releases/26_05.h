@@ -28,9 +28,7 @@
     ENTRY(void, topology_p_jobinfo_pack, (void *info, buf_t *to, uint16_t version), (info, to, version))               \
     ENTRY(int, topology_p_jobinfo_unpack, (void **info, buf_t *from, uint16_t version), (info, from, version))         \
     ENTRY(int, topology_p_jobinfo_get, (topology_jobinfo_type_t type, void *info, void *data), (type, info, data))     \
-    ENTRY(int, topology_p_eval_node, (topology_eval_t * asked, int node), (asked, node))                               \
-    ENTRY(int, topology_p_get_rank, (bitstr_t * nodes, uint32_t **ranks, uint32_t *count, void *context),              \
-          (nodes, ranks, count, context))
+    ENTRY(int, topology_p_eval_node, (topology_eval_t * asked, int node), (asked, node))
 
 #define BUILD_PARAMETERS (topology_ctx_t * context)
 #define BUILD_ARGUMENTS (context)
@@ -39,6 +37,10 @@
 #define ONE_NODE_ENTRIES(ENTRY) ENTRY(bool, topology_p_allow_one_node, (void *context), (context))
 #define ALLOWS_ONE_NODE(stock, asked) ((stock)->topology_p_allow_one_node((asked)->tctx->plugin_ctx))
 #define EVALUATE_NODE(stock, asked, node) ((stock)->topology_p_eval_node(asked, node))
+
+#define RANK_ENTRIES(ENTRY)                                                                                            \
+    ENTRY(int, topology_p_get_rank, (bitstr_t * nodes, uint32_t **ranks, uint32_t *count, void *context),              \
+          (nodes, ranks, count, context))
 
 #define FINI_TYPE void
 #define FINI_RESULT
