@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import subprocess
@@ -65,7 +66,7 @@ def hops(site: Site, one: str, other: str) -> int:
 
 
 def between_neighbours(site: Site, nodes: Sequence[str]) -> int:
-    return sum(hops(site, one, other) for one, other in zip(nodes, nodes[1:]))
+    return sum(hops(site, one, other) for one, other in itertools.pairwise(nodes))
 
 
 def test_ranks_enter_each_leaf_and_each_pod_once(site: Site) -> None:

@@ -46,7 +46,7 @@ static int place_with(topology_eval_t *asked, const Stock *with)
 }
 
 const Core topolane_core = {
-    SLURM_VERSION_NUMBER, open_core, close_core, took_control, driver_has_policies, place_with, rank_nodes,
+    SLURM_VERSION_NUMBER, open_core, close_core, took_control, driver_has_policies, place_with, driver_nodes_changed, rank_nodes,
 };
 
 static const char *own_path(void)

@@ -16,6 +16,7 @@ typedef struct {
     void (*took_control)(const void *context);
     bool (*has_policies)(void);
     int (*place)(topology_eval_t *asked, const Stock *with);
+    void (*nodes_changed)(void);
     bool (*rank)(bitstr_t *nodes, uint32_t **ranks, uint32_t *count);
 } Core;
 

@@ -30,10 +30,16 @@
  *   STOCK_ONLY_ENTRIES   entry points that are only passed on to the stock plugin: type, name, parameters, arguments
  *   ONE_NODE_ENTRIES     the one that says whether jobs of one node may skip topology_p_eval_nodes, if there is one
  *   RANK_ENTRIES         the one that orders the nodes of a job's steps, if there is one
+ *   NODE_ENTRIES         the one that is called when a node comes or goes while slurmctld runs, if there is one
+ *   JOBINFO_ENTRIES      the two that free and read what the plugin stored in a job, if there are such
+ *   SET_JOBINFO(job, id, info)          stores `info` there, under the identity of a plugin
+ *   SPREADS_SEGMENTS(job), CONSOLIDATES_SEGMENTS(job)   whether its segments are to lie in different blocks, or close
+ *   KEEPS_NODES(job)                    whether an ending job keeps all its nodes until it starts again
  *   ALLOWS_ONE_NODE, EVALUATE_NODE      whether the stock plugin says so, and its evaluation of one node
  *   BUILD_PARAMETERS, BUILD_ARGUMENTS   of topology_p_build_config
  *   BUILD_CONTEXT                       its topology; NULL before there were several
  *   FINI_TYPE, FINI_RESULT              of fini
+ *   REFUSAL(segments)    the error whose sentence squeue shows while a job finds no place; SLURM_SUCCESS if there is none
  *   FORGET_JOBINFO(job)  removes what an earlier evaluation stored in the job, as Slurm does before each evaluation */
 #define IS_RELEASE(major, minor) (SLURM_VERSION_NUMBER >> 8 == ((major) << 8 | (minor)))
 #if IS_RELEASE(24, 11)
@@ -60,6 +66,8 @@
     ENTRY(int, topology_p_build_config, BUILD_PARAMETERS, BUILD_ARGUMENTS)                                          \
     ONE_NODE_ENTRIES(ENTRY)                                                                                         \
     RANK_ENTRIES(ENTRY)                                                                                             \
+    NODE_ENTRIES(ENTRY)                                                                                             \
+    JOBINFO_ENTRIES(ENTRY, ENTRY)                                                                                   \
     STOCK_ONLY_ENTRIES(ENTRY)
 
 /* The 64-bit words of a bitmap, after its two words of administration. Bit 0 is the lowest bit of the lowest byte. Bits

@@ -12,6 +12,7 @@
 #include "core.h"
 #include "driver.h"
 #include "release.h"
+#include "segments.h"
 #include "stock.h"
 #include "whole_file.h"
 
@@ -98,6 +99,34 @@ ONE_NODE_ENTRIES(UNLESS_PLACED)
         return core && core->rank(nodes, ranks, count) ? SLURM_SUCCESS : stock.name arguments;                      \
     }
 RANK_ENTRIES(UNLESS_RANKED)
+
+#define AFTER_CHANGE(type, name, parameters, arguments)                                                             \
+    type name parameters                                                                                            \
+    {                                                                                                               \
+        if (core)                                                                                                   \
+            core->nodes_changed();                                                                                  \
+        return stock.name arguments;                                                                                \
+    }
+NODE_ENTRIES(AFTER_CHANGE)
+
+/* Stock plugins other than topology/block store nothing, so what is there is the segments of this plugin. */
+#define FREE_SEGMENTS(type, name, parameters, arguments)                                                            \
+    type name parameters                                                                                            \
+    {                                                                                                               \
+        if (segments_are_stored_by(&stock))                                                                         \
+            segments_free(info);                                                                                    \
+        else                                                                                                        \
+            stock.name arguments;                                                                                   \
+    }
+#define GET_SEGMENTS(type, name, parameters, arguments)                                                             \
+    type name parameters                                                                                            \
+    {                                                                                                               \
+        if (!segments_are_stored_by(&stock))                                                                        \
+            return stock.name arguments;                                                                            \
+        *(list_t **)data = segments_of(info);                                                                       \
+        return info ? SLURM_SUCCESS : SLURM_ERROR;                                                                  \
+    }
+JOBINFO_ENTRIES(FREE_SEGMENTS, GET_SEGMENTS)
 
 int topology_p_build_config BUILD_PARAMETERS
 {

@@ -26,10 +26,19 @@
 #define EVALUATE_NODE(stock, asked, node) SLURM_ERROR
 
 #define RANK_ENTRIES(ENTRY)
+#define NODE_ENTRIES(ENTRY)
+
+#define JOBINFO_ENTRIES(FREE, GET)
+#define SET_JOBINFO(job, id, info) ((void)(job), (void)(id), (void)(info))
+#define SPREADS_SEGMENTS(job) ((void)(job), false)
+#define CONSOLIDATES_SEGMENTS(job) ((void)(job), false)
+#define KEEPS_NODES(job) ((void)(job), false)
 
 #define FINI_TYPE int
 #define FINI_RESULT SLURM_SUCCESS
 
 #define FORGET_JOBINFO(job) ((void)(job))
+
+#define REFUSAL(segments) ((void)(segments), SLURM_SUCCESS)
 
 #endif

@@ -3,8 +3,6 @@
 #define TOPOLANE_RELEASES_25_05_H
 
 #define STOCK_ONLY_ENTRIES(ENTRY)                                                                                      \
-    ENTRY(int, topology_p_add_rm_node, (node_record_t * node, char *unit, topology_ctx_t *context),                    \
-          (node, unit, context))                                                                                       \
     ENTRY(int, topology_p_destroy_config, (topology_ctx_t * context), (context))                                       \
     ENTRY(int, topology_p_whole_topo, (bitstr_t * nodes, void *context), (nodes, context))                             \
     ENTRY(bitstr_t *, topology_p_get_bitmap, (char *name, void *context), (name, context))                             \
@@ -33,9 +31,21 @@
 
 #define RANK_ENTRIES(ENTRY)
 
+#define NODE_ENTRIES(ENTRY)                                                                                            \
+    ENTRY(int, topology_p_add_rm_node, (node_record_t * node, char *unit, topology_ctx_t *context),                    \
+          (node, unit, context))
+
+#define JOBINFO_ENTRIES(FREE, GET)
+#define SET_JOBINFO(job, id, info) ((void)(job), (void)(id), (void)(info))
+#define SPREADS_SEGMENTS(job) ((void)(job), false)
+#define CONSOLIDATES_SEGMENTS(job) ((void)(job), false)
+#define KEEPS_NODES(job) ((void)(job), false)
+
 #define FINI_TYPE int
 #define FINI_RESULT SLURM_SUCCESS
 
 #define FORGET_JOBINFO(job) ((void)(job))
+
+#define REFUSAL(segments) ((void)(segments), SLURM_SUCCESS)
 
 #endif

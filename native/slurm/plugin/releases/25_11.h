@@ -3,8 +3,6 @@
 #define TOPOLANE_RELEASES_25_11_H
 
 #define STOCK_ONLY_ENTRIES(ENTRY)                                                                                      \
-    ENTRY(int, topology_p_add_rm_node, (node_record_t * node, char *unit, topology_ctx_t *context),                    \
-          (node, unit, context))                                                                                       \
     ENTRY(int, topology_p_destroy_config, (topology_ctx_t * context), (context))                                       \
     ENTRY(int, topology_p_whole_topo, (bitstr_t * nodes, void *context), (nodes, context))                             \
     ENTRY(bitstr_t *, topology_p_get_bitmap, (char *name, void *context), (name, context))                             \
@@ -24,10 +22,8 @@
     ENTRY(uint32_t, topology_p_get_fragmentation, (bitstr_t * nodes, void *context), (nodes, context))                 \
     ENTRY(void, topology_p_get_topology_str, (node_record_t * node, char **units, topology_ctx_t *context),            \
           (node, units, context))                                                                                      \
-    ENTRY(void, topology_p_jobinfo_free, (void *info), (info))                                                         \
     ENTRY(void, topology_p_jobinfo_pack, (void *info, buf_t *to, uint16_t version), (info, to, version))               \
-    ENTRY(int, topology_p_jobinfo_unpack, (void **info, buf_t *from, uint16_t version), (info, from, version))         \
-    ENTRY(int, topology_p_jobinfo_get, (topology_jobinfo_type_t type, void *info, void *data), (type, info, data))
+    ENTRY(int, topology_p_jobinfo_unpack, (void **info, buf_t *from, uint16_t version), (info, from, version))
 
 #define BUILD_PARAMETERS (topology_ctx_t * context)
 #define BUILD_ARGUMENTS (context)
@@ -39,9 +35,25 @@
 
 #define RANK_ENTRIES(ENTRY)
 
+#define NODE_ENTRIES(ENTRY)                                                                                            \
+    ENTRY(int, topology_p_add_rm_node, (node_record_t * node, char *unit, topology_ctx_t *context),                    \
+          (node, unit, context))
+
+#define JOBINFO_ENTRIES(FREE, GET)                                                                                     \
+    FREE(void, topology_p_jobinfo_free, (void *info), (info))                                                          \
+    GET(int, topology_p_jobinfo_get, (topology_jobinfo_type_t type, void *info, void *data), (type, info, data))
+#define SET_JOBINFO(job, id, info)                                                                                     \
+    ((job)->topo_jobinfo = xmalloc(sizeof *(job)->topo_jobinfo), (job)->topo_jobinfo->plugin_id = (id),                \
+     (job)->topo_jobinfo->data = (info))
+#define SPREADS_SEGMENTS(job) ((job)->bit_flags & SPREAD_SEGMENTS)
+#define CONSOLIDATES_SEGMENTS(job) ((job)->bit_flags & CONSOLIDATE_SEGMENTS)
+#define KEEPS_NODES(job) IS_JOB_EXPEDITING(job)
+
 #define FINI_TYPE void
 #define FINI_RESULT
 
 #define FORGET_JOBINFO(job) (topology_g_jobinfo_free((job)->topo_jobinfo), (job)->topo_jobinfo = NULL)
+
+#define REFUSAL(segments) ((void)(segments), SLURM_SUCCESS)
 
 #endif
