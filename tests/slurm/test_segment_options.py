@@ -86,12 +86,12 @@ def take(site: Site, *hosts: str) -> list[int]:
 @pytest.mark.parametrize("partition", ["pblock", "psegments", "pisolated"])
 def test_each_segment_has_a_channel(site: Site, partition: str) -> None:
     """Its nodes are those of one block, and together they are the job's, after the plugin has asked stock Slurm several
-    times: the first place for the job is taken while it waits."""
+    times: while the job waits, 12 nodes are idle, and only two of its three segments fit."""
     site.wait_idle()
     first = site.start("-p", partition, "-N6", "--segment=3", "-w", "node[1-6]", CHANNELS)
-    blockers = take(site, "node[7-10]", "node[13-16]", "node[19-21]")
+    blockers = take(site, "node7", "node13", "node[19-22]")
     waits = site.cluster.submit("-p", partition, "-N9", "--segment=3", CHANNELS, script="sleep 600")
-    assert site.waits(waits)
+    until(lambda: waits in site.published().waiting, "the refusal")
     end(site, *blockers)
     until(lambda: bool(site.nodes(waits)), "the start of the job that waits")
     for job, count in ((first, 2), (waits, 3)):
