@@ -30,6 +30,7 @@ int main(void) {
     BAD(topolane_state_set_link(NULL, 0, true, &error));
     BAD(topolane_state_place(NULL, NULL, NULL, &decision, &refusal, &error));
     CHECK(topolane_machine_nodes(NULL) == 0 && topolane_machine_node_name(NULL, 0) == NULL);
+    CHECK(topolane_machine_block(NULL, 0) == UINT32_MAX);
     CHECK(topolane_decision_nodes(NULL).count == 0 && topolane_decision_nodes(NULL).first == NULL);
     CHECK(topolane_decision_links(NULL).count == 0 && topolane_decision_spare(NULL).count == 0);
     CHECK(topolane_decision_bandwidth_share(NULL) == 1.0);

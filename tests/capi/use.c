@@ -18,6 +18,7 @@ int main(void) {
     uint32_t node = 99;
     OK(topolane_machine_node(machine, "n2", &node, &error));
     CHECK(node == 2);
+    CHECK(topolane_machine_block(machine, 1) == 0 && topolane_machine_block(machine, 2) == 1);
 
     /* One machine of two: a node that only the second names hangs on the switch of its neighbours. */
     topolane_machine *named = NULL, *joined = NULL;

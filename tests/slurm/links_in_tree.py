@@ -32,8 +32,12 @@ def expanded(hosts: str) -> set[str]:
 
 
 def switches(topology: Path) -> dict[str, frozenset[str]]:
-    """The nodes under each switch."""
-    lines = [dict(re.findall(r"(\w+)=(\S+)", line)) for line in topology.read_text().splitlines()]
+    """The nodes under each switch; none of topology/block."""
+    lines = [
+        dict(re.findall(r"(\w+)=(\S+)", line))
+        for line in topology.read_text().splitlines()
+        if "Switch" in line
+    ]
     found: dict[str, frozenset[str]] = {}
     for line in lines:
         below = expanded(line["Nodes"]) if "Nodes" in line else set()

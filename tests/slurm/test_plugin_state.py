@@ -67,6 +67,7 @@ def state(tmp_path: Path) -> Path:
         waiting(10, "stock", "no-area", 3),
         "call-time 500000",
         "rule 3 dedicated 0.5 Partition=a,B",
+        "unnamed 2 extra1",
     )
     write_links(tmp_path, machine, (7, 0.5, [0, 1, 6], [24, 26]))
     return tmp_path
@@ -80,6 +81,7 @@ def test_the_files_say_what_was_written(state: Path) -> None:
     assert (counters["calls"], counters["placed"], counters.stock, counters.active) == (100, 40, 10, True)
     assert [counters.quantile(share) for share in (0.5, 0.99, 0.999)] == [512, 1024, 9 * 10**8]
     assert (jobs.nodes, jobs.why, jobs.assumed) == (24, None, ("one cable between each pair of switches",))
+    assert (jobs.unnamed, jobs.such_as) == (2, "extra1")
     assert jobs.conf == PluginConf((PolicyRule(3, "dedicated", 0.5, frozenset({"a", "b"})),), 0.0005)
     rule = "topolane.conf line 1"
     assert jobs.running[7] == Decided("dedicated", rule, "isolated", share=0.5)
@@ -101,6 +103,8 @@ def test_the_files_say_what_was_written(state: Path) -> None:
         (COUNTERS, "placed 40", "placed 40 1", "line 5: 'placed 40 1' is not a name and a number"),
         (COUNTERS, "calls 100", "", "the counter `calls` is missing"),
         (JOBS, "topolane-jobs 2", "topolane-jobs 3", "line 1: 'topolane-jobs 3 "),
+        (JOBS, "unnamed 2 extra1", "unnamed 2", "'2' is not a number of nodes and one of them"),
+        (JOBS, "unnamed 2", "unnamed two", "'two' is not a whole number"),
         (JOBS, "call-time 5", "call-time -5", "line 8: '-500000' is not a whole number"),
         (
             JOBS,

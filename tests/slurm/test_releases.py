@@ -51,7 +51,7 @@ def test_entry_points_are_those_that_slurm_looks_up(
     headers: Path, exported: set[str], tmp_path: Path
 ) -> None:
     """Each symbol that Slurm looks up is there, because a missing one ends slurmctld. The library passes on at most six arguments,
-    each an integer or a pointer. The types of the functions that it has itself are those with which Slurm calls them.
+    each an integer or a pointer. The types of the functions whose arguments it uses are those with which Slurm calls them.
     """
     interface = (headers / "src/interfaces/topology.c").read_text()
     operations = re.search(r"typedef struct slurm_topo_ops \{(.*?)\} slurm_topo_ops_t;", interface, re.DOTALL)
@@ -72,6 +72,9 @@ def test_entry_points_are_those_that_slurm_looks_up(
     types = {field: f"{result.strip()} (*)({arguments})" for result, field, arguments in functions}
     own = {"eval_nodes": "int (*)(topology_eval_t *)", "eval_node": "int (*)(topology_eval_t *, int)"}
     own["allow_one_node"] = "bool (*)(void *)"
+    own["get_rank"] = "int (*)(bitstr_t *, uint32_t **, uint32_t *, void *)"
+    own["jobinfo_free"] = "void (*)(void *)"
+    own["jobinfo_get"] = "int (*)(topology_jobinfo_type_t, void *, void *)"
     checks = [
         f"_Static_assert(__builtin_types_compatible_p({types[field]}, {ours}), {field!r});".replace("'", '"')
         for field, ours in own.items()

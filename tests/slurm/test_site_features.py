@@ -247,9 +247,15 @@ def test_configless_nodes(site: Site) -> None:
         try:
             done = host.run("slurmd", "-N", "node3", "--conf-server", host.server)
             assert done.returncode == 0, done.stderr
-            said = host.run("sh", "-c", "cat /run/slurm/conf/slurm.conf; ls /run/slurm/conf")
-            assert "TopologyPlugin=topology/topolane" in said.stdout and "topolane.conf" not in said.stdout
+            # The daemon may write it after the command has ended.
+            until(
+                lambda: (
+                    "TopologyPlugin=topology/topolane" in host.run("cat", "/run/slurm/conf/slurm.conf").stdout
+                ),
+                "slurmd has got slurm.conf",
+            )
             site.wait_idle()
+            assert "topolane.conf" not in host.run("ls", "/run/slurm/conf").stdout
             job = site.start("-p", "pbatch", "-w", "node[2-4]")
             isolated(site)
             step = site.cluster.run(

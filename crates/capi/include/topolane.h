@@ -520,6 +520,13 @@ enum topolane_status topolane_machine_node(const struct topolane_machine *machin
                                            char **error);
 
 /*
+ The number of a node's block: its domain, or its leaf if it is in none; `UINT32_MAX` if there is no such node. The nodes of
+ a leaf, of a pod and so on have numbers in a row. Since version 8.
+ */
+uint32_t topolane_machine_block(const struct topolane_machine *machine,
+                                uint32_t node);
+
+/*
  The policy of a name, such as `isolated` or `dedicated`; `seed` matters to those that draw at random.
  */
 enum topolane_status topolane_policy_new(const char *name,

@@ -165,3 +165,15 @@ pub unsafe extern "C" fn topolane_machine_node(
         })
     }
 }
+
+/// The number of a node's block: its domain, or its leaf if it is in none; `UINT32_MAX` if there is no such node. The nodes of
+/// a leaf, of a pod and so on have numbers in a row. Since version 8.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topolane_machine_block(machine: *const Machine, node: u32) -> u32 {
+    or_else(u32::MAX, || {
+        // SAFETY: the caller gives NULL or a machine of this library.
+        let machine = unsafe { machine.as_ref() };
+        let fabric = machine.map(|machine| &machine.fabric).filter(|fabric| node < fabric.nodes());
+        fabric.map_or(u32::MAX, |fabric| fabric.block(node))
+    })
+}

@@ -3,7 +3,9 @@
 #include "driver.h"
 #include "place.h"
 #include "publish.h"
+#include "rank.h"
 #include "release.h"
+#include "segments.h"
 #include "stock.h"
 
 static unsigned users;
@@ -38,7 +40,30 @@ static int place_with(void *asked, const Stock *with)
     return place(asked);
 }
 
+static bool rank(void *nodes, uint32_t **ranks, uint32_t *count)
+{
+    return rank_nodes(nodes, ranks, count);
+}
+
+/* Stock plugins other than topology/block store nothing, so what is there is the segments of this plugin. */
+static bool free_segments(void *stored, const Stock *with)
+{
+    bool are_ours = segments_are_stored_by(with);
+    if (are_ours)
+        segments_free(stored);
+    return are_ours;
+}
+
+static bool get_segments(void *stored, void *list, const Stock *with)
+{
+    bool are_ours = stored && segments_are_stored_by(with);
+    if (are_ours)
+        *(list_t **)list = segments_of(stored);
+    return are_ours;
+}
+
 const Core topolane_core = {
-    CORE_INTERFACE, SLURM_VERSION_NUMBER, open_core,  close_core,
-    took_control,   driver_has_policies,  place_with, driver_check,
+    CORE_INTERFACE,       SLURM_VERSION_NUMBER, open_core,     close_core,
+    took_control,         driver_has_policies,  place_with,    driver_check,
+    driver_nodes_changed, rank,                 free_segments, get_segments,
 };

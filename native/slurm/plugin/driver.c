@@ -363,10 +363,36 @@ void driver_took_control(void)
     driver.had_control = driver.is_opened;
 }
 
+void driver_nodes_changed(void)
+{
+    driver.have_nodes_changed = true;
+}
+
+static uint64_t sum_of_names(void)
+{
+    uint64_t sum = SUM_OF_NOTHING;
+    for (int node = 0; node < node_record_count; node++) {
+        const char *name = node_record_table_ptr[node] ? node_record_table_ptr[node]->name : "";
+        sum = sum_on(sum, name, strlen(name) + 1);
+    }
+    return sum;
+}
+
+static bool are_nodes_mapped(void)
+{
+    if (!driver.unknown || driver.have_nodes_changed || driver.mapped_nodes != node_record_count ||
+        driver.mapped_active != active_node_record_count)
+        return false;
+    time_t now = time(NULL);
+    if (now == driver.compared_at)
+        return true;
+    driver.compared_at = now;
+    return sum_of_names() == driver.mapped_names;
+}
+
 bool driver_map_nodes(void)
 {
-    if (driver.unknown && driver.mapped_nodes == node_record_count &&
-        driver.mapped_active == active_node_record_count)
+    if (are_nodes_mapped())
         return true;
     free_maps();
     driver.machine_node = malloc((size_t)node_record_count * sizeof *driver.machine_node);
@@ -395,8 +421,11 @@ bool driver_map_nodes(void)
     if (first)
         error("topolane: the machine file does not name %d nodes, such as %s: stock Slurm chooses among them",
               bit_set_count(driver.unknown), first);
+    publish_unnamed((size_t)bit_set_count(driver.unknown), first);
     driver.mapped_nodes = node_record_count;
     driver.mapped_active = active_node_record_count;
+    driver.mapped_names = sum_of_names();
+    driver.have_nodes_changed = false;
     running_forget();
     return true;
 }

@@ -31,6 +31,9 @@ typedef struct {
     bool is_in_order;       /* Slurm and the machine number the nodes in the same order */
     int mapped_nodes;  /* node_record_count and active_node_record_count when the nodes were mapped */
     int mapped_active;
+    uint64_t mapped_names; /* a sum of the names of Slurm's nodes then */
+    time_t compared_at;    /* when that sum was compared last */
+    bool have_nodes_changed; /* a node came or went since */
     bitstr_t *unknown; /* nodes that the machine does not name */
 } Driver;
 
@@ -45,8 +48,12 @@ void driver_close(void);
  * driver_open does. Returns the lines of topolane_jobs about them, and the machine's nodes; NULL without memory. */
 char *driver_check(void);
 
-/* Maps Slurm's nodes to the machine's, if Slurm's nodes have changed. */
+/* Maps Slurm's nodes to the machine's, if Slurm's nodes have changed: a node may come or go while slurmctld runs, and a new
+ * one may get the number of one that has gone. */
 bool driver_map_nodes(void);
+
+/* Call this when a node comes or goes. Before 25.05 nothing does; names are compared once a second too. */
+void driver_nodes_changed(void);
 
 /* The terms for a job from its rule and its own option, and the engine's policy for them (NULL for stock). */
 Terms driver_terms(const job_record_t *job);

@@ -12,6 +12,7 @@
     FUNCTION(machine_free)                                                                                          \
     FUNCTION(machine_nodes)                                                                                         \
     FUNCTION(machine_node_name)                                                                                     \
+    FUNCTION(machine_block)                                                                                         \
     FUNCTION(policy_new)                                                                                            \
     FUNCTION(policy_check)                                                                                          \
     FUNCTION(policy_free)                                                                                           \

@@ -10,9 +10,11 @@
 #include "note.h"
 #include "preemption.h"
 #include "publish.h"
+#include "reason.h"
 #include "repeated.h"
 #include "report.h"
 #include "running.h"
+#include "segments.h"
 #include "stock.h"
 
 /* Limits of a call: areas that it tries (each costs a stock evaluation), and different weights of nodes. */
@@ -187,8 +189,10 @@ static Answer try_policy_among(Call *call, uint32_t nodes)
         return answer;
     }
     bool agrees = has_required(call, choice.nodes) && stock_finds(call, choice.nodes, 0);
-    if (agrees)
+    if (agrees) {
+        segments_store(call->asked->job_ptr, call->asked->node_map, call->question.segment);
         links_given(call->asked->job_ptr, &choice, call->asked->node_map, call->gone != NULL);
+    }
     choices_free(&choice);
     call->stock_disagreed |= !agrees;
     return agrees ? CHOSEN : NO_PLACE;
@@ -328,6 +332,8 @@ static int refuse(Call *call, bitstr_t *candidates)
     topology_eval_t *asked = call->asked;
     ++counters.refused;
     write_down(call);
+    if (!call->gone)
+        reason_refused(asked->job_ptr, call->question.segment != 0);
     if (asked->job_ptr->bit_flags & BACKFILL_TEST) {
         if (!call->asked_stock && !call->details->req_node_bitmap)
             repeated_refused(asked, &call->question.terms, call->gone);
@@ -449,6 +455,28 @@ static int answer_call(Call *call, bool is_guarded)
     return code;
 }
 
+/* Sets the size of the segments that the policy keeps. Policies do not know how segments should lie to each other: if the job
+ * says so, topology/block decides that, inside areas. Other stock plugins take no notice. The policies fill the blocks that
+ * they enter, which is what --consolidate-segments asks for. Returns false if the job's segments cannot be spread. */
+static bool take_segments(Call *call)
+{
+    const job_record_t *job = call->asked->job_ptr;
+    call->question.segment = call->question.terms.policy->keeps_segments ? call->details->segment_size : 0;
+    if (!call->question.segment)
+        return true;
+    bool has_blocks = !segments_are_stored_by(stock_now);
+    if (has_blocks && (SPREADS_SEGMENTS(job) || CONSOLIDATES_SEGMENTS(job)))
+        call->question.segment = 0;
+    return has_blocks || !SPREADS_SEGMENTS(job);
+}
+
+static bool was_by_policy;
+
+bool place_was_by_policy(void)
+{
+    return was_by_policy;
+}
+
 /* Decides a call. Sets `is_plan` if the answer is for a time when some jobs are gone, so that the job does not start on
  * it. */
 static int decide(topology_eval_t *asked, bool *is_plan)
@@ -457,6 +485,7 @@ static int decide(topology_eval_t *asked, bool *is_plan)
     if (!driver.is_opened || !job->details)
         return leave_to_stock(asked, &counters.stock_inactive);
     Terms terms = driver_terms(job);
+    was_by_policy = !terms.policy->is_stock;
     if (!driver.is_active || !driver_map_nodes())
         return without_engine(asked, &terms, NO_ENGINE, job->bit_flags & BACKFILL_TEST);
     if (may_share_cores(job))
@@ -469,7 +498,11 @@ static int decide(topology_eval_t *asked, bool *is_plan)
         say(SAY_OPTION, "job %u: words of its --topolane that JobsMay or its policy does not allow are ignored", job->job_id);
     }
     call.question.job = job->job_id;
-    call.question.segment = call.question.terms.policy->keeps_segments ? job->details->segment_size : 0;
+    if (!take_segments(&call)) {
+        ++counters.refused;
+        report_end(END_DECIDED);
+        return ESLURM_REQUESTED_TOPO_CONFIG_UNAVAILABLE;
+    }
     call.question.shares_nodes = !(job->details->whole_node & WHOLE_NODE_REQUIRED);
     call.isolates = call.question.terms.policy->isolates;
     driver_read_owners();
@@ -489,6 +522,8 @@ static int decide(topology_eval_t *asked, bool *is_plan)
         ++counters.refused;
         ++counters.repeated;
         report_end(END_DECIDED);
+        if (!call.gone)
+            reason_refused(job, call.question.segment != 0);
         return SLURM_ERROR;
     }
     char *why = holders_without(&driver.holders, call.gone, &call.question.state);
@@ -513,8 +548,10 @@ int place(topology_eval_t *asked)
         publish_called();
         return stock_now->eval_nodes(asked);
     }
+    reason_write();
     asked->job_ptr->best_switch = true;
     bool is_plan = false;
+    was_by_policy = false;
     int code = decide(asked, &is_plan);
     if (code == SLURM_SUCCESS && driver.is_active && !is_plan)
         running_answered(asked->job_ptr);

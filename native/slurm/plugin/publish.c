@@ -24,6 +24,8 @@ typedef struct {
     size_t count, room;
     Waiting waiting;
     size_t links_out;
+    size_t unnamed; /* nodes that the machine file does not name */
+    char such_as[64];
 } Board;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -93,6 +95,8 @@ static void write_jobs(const Board *copy)
         return;
     fprintf(to, "topolane-jobs 2 %" PRId64 "\n%s", (int64_t)time(NULL), about ? about : "");
     fprintf(to, "out %zu\n", copy->links_out);
+    if (copy->unnamed)
+        fprintf(to, "unnamed %zu %s\n", copy->unnamed, copy->such_as);
     for (size_t index = 0; index < copy->count; index++)
         record_running(to, &copy->jobs[index]);
     const Waiting *waiting = &copy->waiting;
@@ -289,6 +293,17 @@ void publish_out(size_t links)
 {
     pthread_mutex_lock(&lock);
     board.links_out = links;
+    changed();
+    pthread_mutex_unlock(&lock);
+}
+
+void publish_unnamed(size_t nodes, const char *such_as)
+{
+    pthread_mutex_lock(&lock);
+    board.unnamed = nodes;
+    snprintf(board.such_as, sizeof board.such_as, "%s", such_as ? such_as : "");
+    for (char *each = board.such_as; *each; each++)
+        *each = *each > ' ' && *each <= '~' ? *each : '?';
     changed();
     pthread_mutex_unlock(&lock);
 }

@@ -24,6 +24,9 @@ void publish_gone(uint64_t job);
 /* Records the number of links that are out of service or reserved. */
 void publish_out(size_t links);
 
+/* Records the number of Slurm's nodes that the machine file does not name, and one of them (NULL for none). */
+void publish_unnamed(size_t nodes, const char *such_as);
+
 /* Whether a job's last refusal is so old that it should be published again; and a function that records a refusal. */
 bool publish_is_due(uint32_t job, time_t now);
 void publish_refused(Refused refused, const uint32_t *candidates, size_t count);

@@ -26,6 +26,10 @@
 /* A release without a table is refused here: fields and types that the plugin uses may have another meaning in it. A table
  * defines:
  *   ALLOWS_ONE_NODE      whether the stock plugin says that jobs of one node may skip topology_p_eval_nodes
+ *   SET_JOBINFO(job, id, info)          stores `info` in the job, under the identity of a plugin
+ *   SPREADS_SEGMENTS(job), CONSOLIDATES_SEGMENTS(job)   whether its segments are to lie in different blocks, or close
+ *   KEEPS_NODES(job)     whether an ending job keeps all its nodes until it starts again
+ *   REFUSAL(segments)    the error whose sentence squeue shows while a job finds no place; SLURM_SUCCESS if there is none
  *   FORGET_JOBINFO(job)  removes what an earlier evaluation stored in the job, as Slurm does before each evaluation */
 #define IS_RELEASE(major, minor) (SLURM_VERSION_NUMBER >> 8 == ((major) << 8 | (minor)))
 #if IS_RELEASE(24, 11)

@@ -87,11 +87,12 @@ static bool make_room(void)
     return is_wide && owner;
 }
 
-/* The nodes that a job holds; NULL for none. */
+/* The nodes that a job holds; NULL for none. While a job ends, it gives nodes back one by one, unless it keeps them until
+ * it starts again. */
 static bitstr_t *nodes_of(const job_record_t *job)
 {
     if (IS_JOB_COMPLETING(job))
-        return job->node_bitmap_cg ? job->node_bitmap_cg : job->node_bitmap;
+        return job->node_bitmap_cg && !KEEPS_NODES(job) ? job->node_bitmap_cg : job->node_bitmap;
     return IS_JOB_RUNNING(job) || IS_JOB_SUSPENDED(job) ? job->node_bitmap : NULL;
 }
 

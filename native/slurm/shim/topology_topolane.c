@@ -43,7 +43,6 @@ char topolane_fault[512];
 
 /* Entry points that are only passed on: all of Slurm 24.11 to 26.05, except those defined at the end. */
 #define FORWARDED(ENTRY)                                                                                            \
-    ENTRY(topology_p_add_rm_node)                                                                                   \
     ENTRY(topology_p_destroy_config)                                                                                \
     ENTRY(topology_p_eval_node)                                                                                     \
     ENTRY(topology_p_generate_node_ranking)                                                                         \
@@ -51,10 +50,7 @@ char topolane_fault[512];
     ENTRY(topology_p_get_bitmap)                                                                                    \
     ENTRY(topology_p_get_fragmentation)                                                                             \
     ENTRY(topology_p_get_node_addr)                                                                                 \
-    ENTRY(topology_p_get_rank)                                                                                      \
     ENTRY(topology_p_get_topology_str)                                                                              \
-    ENTRY(topology_p_jobinfo_free)                                                                                  \
-    ENTRY(topology_p_jobinfo_get)                                                                                   \
     ENTRY(topology_p_jobinfo_pack)                                                                                  \
     ENTRY(topology_p_jobinfo_unpack)                                                                                \
     ENTRY(topology_p_split_hostlist)                                                                                \
@@ -67,10 +63,17 @@ char topolane_fault[512];
     ENTRY(topology_p_topology_print)                                                                                \
     ENTRY(topology_p_topology_unpack)                                                                               \
     ENTRY(topology_p_whole_topo)
+/* Entry points in which a build has a part too. */
+#define SHARED(ENTRY)                                                                                               \
+    ENTRY(topology_p_add_rm_node)                                                                                   \
+    ENTRY(topology_p_build_config)                                                                                  \
+    ENTRY(topology_p_get_rank)                                                                                      \
+    ENTRY(topology_p_jobinfo_free)                                                                                  \
+    ENTRY(topology_p_jobinfo_get)
 #define ENTRIES(ENTRY)                                                                                              \
     ENTRY(topology_p_allow_one_node)                                                                                \
-    ENTRY(topology_p_build_config)                                                                                  \
     ENTRY(topology_p_eval_nodes)                                                                                    \
+    SHARED(ENTRY)                                                                                                   \
     FORWARDED(ENTRY)
 
 /* At most six arguments and the result, each an integer or a pointer, are in the same registers whatever their types. */
@@ -81,7 +84,7 @@ typedef uintptr_t (*Entry)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t
 static struct {
 #define ENTRY(name) Entry name;
     FORWARDED(ENTRY)
-    ENTRY(topology_p_build_config)
+    SHARED(ENTRY)
 #undef ENTRY
 } stock_entries;
 
@@ -224,14 +227,14 @@ static bool take_stock(void)
         return give_up("%s is no topology plugin of Slurm", path);
 #define ENTRY(name) stock_entries.name = (Entry)dlsym(stock_library, #name);
     FORWARDED(ENTRY)
-    ENTRY(topology_p_build_config)
+    SHARED(ENTRY)
 #undef ENTRY
     if (!has_entries_of(path))
         return false;
     stock.eval_nodes = (int (*)(void *))dlsym(stock_library, "topology_p_eval_nodes");
     stock.allow_one_node = (bool (*)(void *))dlsym(stock_library, "topology_p_allow_one_node");
     stock.eval_node = (int (*)(void *, int))dlsym(stock_library, "topology_p_eval_node");
-    plugin_id = *id;
+    plugin_id = stock.plugin_id = *id;
     supports_exclusive_topo = exclusive && *exclusive;
     plugin_version = release_in(stock_library);
     return true;
@@ -337,6 +340,36 @@ uintptr_t topology_p_build_config(PARAMETERS)
     if (core)
         core->took_control(plugin_version < FIRST_WITH_CONTEXT ? NULL : (const void *)a);
     return stock_entries.topology_p_build_config(ARGUMENTS);
+}
+
+uintptr_t topology_p_add_rm_node(PARAMETERS)
+{
+    if (core)
+        core->nodes_changed();
+    return stock_entries.topology_p_add_rm_node(ARGUMENTS);
+}
+
+/* Slurm asks for the nodes of the job that topology_p_eval_nodes placed last. */
+uintptr_t topology_p_get_rank(PARAMETERS)
+{
+    if (core && core->rank((void *)a, (uint32_t **)b, (uint32_t *)c))
+        return SUCCESS;
+    return stock_entries.topology_p_get_rank(ARGUMENTS);
+}
+
+uintptr_t topology_p_jobinfo_free(PARAMETERS)
+{
+    if (core && core->free_segments((void *)a, &stock))
+        return SUCCESS;
+    return stock_entries.topology_p_jobinfo_free(ARGUMENTS);
+}
+
+/* Its first argument says what is asked for: segments are all that there is. */
+uintptr_t topology_p_jobinfo_get(PARAMETERS)
+{
+    if (core && core->get_segments((void *)b, (void *)c, &stock))
+        return SUCCESS;
+    return stock_entries.topology_p_jobinfo_get(ARGUMENTS);
 }
 
 int topology_p_eval_nodes(void *asked)

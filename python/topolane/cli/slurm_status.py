@@ -174,6 +174,10 @@ def _health(found: PluginLiveness, now: float) -> list[str]:
     lines = [line, *([] if found.why is None else [found.why])]
     if found.machine is not None:
         lines.append(f"machine file: {found.machine}, {plural(found.machine_nodes, 'node')}")
+    if found.unnamed:
+        lines.append(
+            f"not in the machine file: {plural(found.unnamed, 'node')}, such as {found.such_as}; stock Slurm chooses among them"
+        )
     return lines + [f"assumed: {one}" for one in found.assumed]
 
 

@@ -179,6 +179,10 @@ class PluginJobs:
     """The checksum of the machine file; None if the file does not say."""
     links_out: int | None = None
     """The number of links that are out of service or reserved; None if the file does not say."""
+    unnamed: int = 0
+    """The number of Slurm's nodes that the machine file does not name."""
+    such_as: str | None = None
+    """One of them; None if there are none."""
     host: str | None = None
     """The host of slurmctld; None if the file does not say."""
     checksums: Mapping[str, int] = dataclasses.field(default_factory=dict)
@@ -274,6 +278,7 @@ def parse_jobs(text: str, source: str) -> PluginJobs:
         raise _bad(source, line, " ".join(head), "`topolane-jobs 2` and a time")
     time = float(_whole(head[2], source, line))
     why, machine, nodes, machine_sum, links_out, host = None, None, 0, None, None, None
+    unnamed, such_as = 0, None
     call_time, engine, rules = None, None, list[PolicyRule]()
     checksums: dict[str, int] = {}
     assumed: list[str] = []
@@ -305,6 +310,10 @@ def parse_jobs(text: str, source: str) -> PluginJobs:
             rules.append(_rule(words, source, line))
         elif kind == "out":
             links_out = _whole(rest, source, line)
+        elif kind == "unnamed":
+            if len(words) != 3:
+                raise _bad(source, line, rest, "a number of nodes and one of them")
+            unnamed, such_as = _whole(words[1], source, line, MOST_NODES), words[2][:LONGEST_WORD]
         elif kind.startswith("{") or kind in ("running", "waiting"):
             try:
                 said = _record(words)
@@ -320,7 +329,7 @@ def parse_jobs(text: str, source: str) -> PluginJobs:
     untrusted.add(problems, f"{source}: a job's record cannot be read and does not count", wrong)
     return PluginJobs(
         *(time, why, machine, nodes, tuple(assumed), running, waiting),
-        *(machine_sum, links_out, host, checksums),
+        *(machine_sum, links_out, unnamed, such_as, host, checksums),
         None if call_time is None else PluginConf(tuple(rules), call_time, engine),
         tuple(problems),
     )

@@ -41,6 +41,10 @@ class PluginLiveness:
     machine_nodes: int
     assumed: list[str]
     """What it assumed of the machine."""
+    unnamed: int = 0
+    """Slurm's nodes that the machine file does not name: stock Slurm chooses among them."""
+    such_as: str | None = None
+    """One of them; None if there are none."""
     decides: bool | None = None
     """Whether the engine decided the last calls (Recent); None without counters."""
 
@@ -152,6 +156,8 @@ def liveness(look: SlurmInspection) -> PluginLiveness:
         jobs.machine if jobs else None,
         jobs.nodes if jobs else 0,
         list(jobs.assumed) if jobs else [],
+        jobs.unnamed if jobs else 0,
+        jobs.such_as if jobs else None,
         decides,
     )
 
