@@ -40,7 +40,7 @@ SUITES = {
             "tests/slurm/test_plugin.py::test_links_that_jobs_own_survive_slurmctld",
             "tests/slurm/test_plugin.py::test_a_fault_of_the_engine_leaves_the_job_to_stock_slurm",
         ],
-        750,
+        850,
     ),
     "kubernetes": Suite(
         ["tests/kubernetes"],
@@ -127,7 +127,7 @@ SUITES = {
         ],
         ["studies/topolane_studies", "native/mpi", "docs/reference/paper-rows.md"],
         [],
-        400,
+        650,
     ),
     "mpi": Suite(
         ["tests/mpi", "tests/calibrate", "tests/rank_k", "tests/validation"],
