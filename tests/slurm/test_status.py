@@ -84,9 +84,10 @@ class Site:
         return self.cluster.run("squeue", "-h", "-t", "all", "-o", "%T", "-j", job).strip()
 
     def start(self, *words: object) -> str:
-        """The number of a job that runs."""
+        """The number of a job that runs, and of which the plugin has written how it uses links."""
         job = str(self.cluster.submit(*words, script="sleep 900"))
         until(lambda: self.state_of(job) == "RUNNING", f"the start of {words}")
+        self.written(f'"job":{job},')
         return job
 
     def wait_idle(self) -> None:
