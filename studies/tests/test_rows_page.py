@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
+from topolane._engine import InputError
 from topolane.cli import cli
 from topolane_studies import judging, rank_k, rows_page
+from topolane_studies.cli import every
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "reference" / "paper-rows.md"
@@ -45,6 +48,17 @@ def test_the_command_writes_the_page(tmp_path: Path) -> None:
         assert done.exit_code == 0, done.output
     rows = rows_page.read(file.read_text())
     assert rows["rank-k"] == rows_page.read(PAGE.read_text())["rank-k"]
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_any_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[bool] = []
+    monkeypatch.setattr(every, "studies", lambda: {"one": lambda quick, _: ran.append(quick) or ROWS})
+    file = tmp_path / "missing" / "rows.md"
+    done = CliRunner().invoke(cli, ["paper", "all", "--page", str(file)])
+    assert isinstance(done.exception, InputError) and str(file) in str(done.exception)
+    assert ran == []
 
 
 def test_the_rows_of_rank_k_are_those_of_a_run() -> None:

@@ -77,6 +77,8 @@ def command(
     """Every study, and how many of its claims agree."""
     found: dict[str, list[PaperRow]] = {}
     wanted = chosen(only)
+    if page is not None:
+        files.check(page, "--page")
     with common.counting_bar("studies", len(wanted)) as done:
         for name, rows_of in wanted.items():
             found[name] = rows_of(quick, workers)
