@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from topolane._engine import InputError
 from topolane.cli import cli
 from topolane_studies import sites, sites_cloud, sites_hours, sites_smpi, sites_trace
 from topolane_studies.sites import SitesProgram, Wan
-from topolane_studies.sites_arrivals import ArrivalsScenario
+from topolane_studies.sites_arrivals import ArrivalsScenario, ProgramArrival
 from topolane_studies.sites_cloud import KnownProgram, SitesLayout
 from topolane_studies.sites_trace import Submitted
 
@@ -120,6 +121,20 @@ def test_a_program_that_no_site_holds_is_refused_by_a_policy_of_one_site() -> No
     on_one, on_all = (sum(n > hosts for n in ranks) for hosts in (THREE.hosts, THREE.hosts * THREE.sites))
     assert sites_trace.play(scenario("make-room")).refused == on_one > on_all > 0
     assert sites_trace.play(scenario("inter-site-traffic")).refused == on_all
+
+
+def test_programs_that_no_site_holds_have_no_run_time() -> None:
+    """Two programs of two ranks on sites of one host, under a policy of one site: both are never placed, and nothing is a mean of
+    no runs."""
+    wide = KnownProgram(SitesProgram("cg", 2), 1.0, 1.0, 0.0, 0.0, 0.0, 0.0)
+    coming = tuple(ProgramArrival(wide, at, 600.0) for at in (0.0, 60.0))
+    one = ArrivalsScenario(
+        "make-room", 1, (wide,), (0.0,), 2, Wan(), SitesLayout(2, 1), sites_trace.TICK, coming
+    )
+    outcome = sites_trace.play(one)
+    assert (outcome.refused, outcome.stretch, outcome.hours) == (2, None, None)
+    mean = sites_trace.mean([outcome], 2, "make-room")
+    assert mean["refused"] == 2 and math.isnan(mean["stretch"])
 
 
 def test_work_and_throughput_count_until_the_last_submission() -> None:

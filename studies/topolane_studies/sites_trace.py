@@ -72,10 +72,10 @@ class TraceOutcome:
     """Programs that ended before the last submission, an hour."""
     work: float
     """Rank-seconds on one site done by then, over the host-seconds there were."""
-    stretch: float
-    """Run over run on one site, weighted by rank-seconds."""
-    hours: float
-    """Mean of wait and run."""
+    stretch: float | None
+    """Run over run on one site, weighted by rank-seconds; None if no program ran."""
+    hours: float | None
+    """Mean of wait and run; None if no program ran."""
     moves: int
     """Guests moved."""
     refused: int
@@ -170,7 +170,7 @@ def play(scenario: ArrivalsScenario) -> TraceOutcome:
     ended = len(cloud.ended)
     done = sum(work(arrival) for arrival, _, _ in cloud.ended)
     done += sum(work(each.arrival) * (1 - each.left / each.arrival.alone) for each in cloud.running)
-    moves = cloud.played().moves
+    cloud.play_to(math.inf)
     weights = [work(arrival) for arrival, _, _ in cloud.ended]
     stretches = [(end - start) / arrival.alone for arrival, start, end in cloud.ended]
     hosts = scenario.layout.sites * scenario.layout.hosts
@@ -181,9 +181,9 @@ def play(scenario: ArrivalsScenario) -> TraceOutcome:
         scenario.seed,
         ended / last * 3600,
         done / (hosts * last),
-        statistics.fmean(stretches, weights),
-        statistics.fmean(end - arrival.at for arrival, _, end in cloud.ended) / 3600,
-        moves,
+        statistics.fmean(stretches, weights) if cloud.ended else None,
+        statistics.fmean(end - arrival.at for arrival, _, end in cloud.ended) / 3600 if cloud.ended else None,
+        cloud.moves,
         len(cloud.refused),
     )
 
@@ -196,10 +196,11 @@ def study(
 
 
 def mean(found: Sequence[TraceOutcome], count: int, policy: str) -> dict[str, float]:
-    """All figures in the mean over the seeds."""
+    """All figures in the mean over the seeds; NaN for what no seed has."""
     of = [each for each in found if (each.sites, each.policy) == (count, policy)]
     names = ("hosts", "throughput", "work", "stretch", "hours", "moves", "refused")
-    return {name: statistics.fmean(getattr(each, name) for each in of) for name in names}
+    known = {name: [value for each in of if (value := getattr(each, name)) is not None] for name in names}
+    return {name: statistics.fmean(values) if values else math.nan for name, values in known.items()}
 
 
 def simulated(

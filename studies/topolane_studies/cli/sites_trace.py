@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -98,8 +99,8 @@ def print_outcomes(counts: Sequence[int], found: Sequence[TraceOutcome]) -> None
                     policy,
                     f"{mean['throughput']:.2f}",
                     f"{100 * mean['work']:.1f}",
-                    f"{mean['stretch']:.3f}",
-                    f"{mean['hours']:.2f}",
+                    "-" if math.isnan(mean["stretch"]) else f"{mean['stretch']:.3f}",
+                    "-" if math.isnan(mean["hours"]) else f"{mean['hours']:.2f}",
                     f"{mean['moves']:,.0f}",
                     f"{mean['refused']:.0f}",
                 ]
