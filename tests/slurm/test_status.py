@@ -84,10 +84,9 @@ class Site:
         return self.cluster.run("squeue", "-h", "-t", "all", "-o", "%T", "-j", job).strip()
 
     def start(self, *words: object) -> str:
-        """The number of a job that runs, and of which the plugin has written how it uses links."""
+        """The number of a job that runs."""
         job = str(self.cluster.submit(*words, script="sleep 900"))
         until(lambda: self.state_of(job) == "RUNNING", f"the start of {words}")
-        self.written(f'"job":{job},')
         return job
 
     def wait_idle(self) -> None:
@@ -365,6 +364,7 @@ def test_links_that_jobs_share_are_seen(quiet: Site) -> None:
     """Two jobs outside, on nodes 1-8 and 9-16, meet on the uplinks of the leaf that both use: so say table and sentences, by
     scontrol and by slurmrestd."""
     first, second = (quiet.start("-p", "pstock", "-w", nodes, "-N8") for nodes in ("node[1-8]", "node[9-16]"))
+    quiet.written(f'"job":{first},')  # of the second it writes at its next call
     found = quiet.status()
     assert {row["job"]: row["may_meet"] for row in found["running"]} == {first: [second], second: [first]}
     assert found["sharing"]["shared"] > 0 and found["sharing"]["isolated_sharing"] == []
