@@ -285,7 +285,7 @@ void driver_take_links_out(void)
 static bool open_all(void)
 {
     tell_host_and_plugin();
-    if (layout_compared() == LAYOUT_DIFFERS)
+    if (layout_of_new() == LAYOUT_DIFFERS)
         return give_up(strdup("slurmctld's records differ from the headers with which the plugin was compiled: compile it "
                               "with the source of the installed package"));
     return open_config() && open_engine() && open_machine() && open_policies() && open_state();
