@@ -303,7 +303,7 @@ void driver_open(void)
     about = NULL;
     if (driver.is_active)
         info("topolane: active, %zu rules, engine %s", driver.config.rule_count, driver.config.engine);
-    publish_open(slurm_conf.state_save_location, lines, driver.is_active, driver.machine_nodes);
+    publish_open(slurm_conf.state_save_location, lines, driver.is_active, driver.machine_nodes, layout_boot_time());
     free(lines);
     links_out_open(slurm_conf.state_save_location, driver.owners.machine);
 }

@@ -1,5 +1,8 @@
+#define _GNU_SOURCE
 #include "layout.h"
 
+#include <dlfcn.h>
+#include <link.h>
 #include <string.h>
 
 #include "proven.h"
@@ -9,6 +12,7 @@
 #pragma weak job_record_create
 #pragma weak part_record_create
 #pragma weak find_part_record
+#pragma weak slurmctld_config
 
 enum { A_TIME = 1000000000 }; /* Slurm is younger. */
 
@@ -173,4 +177,14 @@ Layout layout_compared(void)
     else if (index < node_record_count)
         list_for_each_ro(job_list, compare, NULL);
     return layout;
+}
+
+time_t layout_boot_time(void)
+{
+    Dl_info where;
+    const ElfW(Sym) *symbol = NULL;
+    if (!&slurmctld_config || !dladdr1(&slurmctld_config, &where, (void **)&symbol, RTLD_DL_SYMENT) || !symbol ||
+        symbol->st_size != sizeof slurmctld_config)
+        return 0;
+    return slurmctld_config.boot_time > A_TIME ? slurmctld_config.boot_time : 0;
 }
