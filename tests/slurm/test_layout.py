@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,6 +111,19 @@ def patched(
         site.saved(site.start("-p", "pbatch", "-N3"))
         site.saved(cluster.submit("-p", "pbatch", "-N24"))
         yield Patched(site, source, engine, tmp_path_factory.mktemp("patched"))
+
+
+def test_no_address_ends_the_process(source: Path, tmp_path: Path) -> None:
+    """What Slurm allocated is recognised, and wild addresses, pages without memory and texts without an end are harmless: also where
+    a host forbids process_vm_readv."""
+    sources = (Path(__file__).parent / "proven_addresses.c", plugin_build.SOURCES / "proven.c")
+    words = ["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-fno-strict-aliasing", "-DHAVE_CONFIG_H"]
+    words += ["-isystem", source, "-isystem", source / "slurm", "-I", plugin_build.SOURCES]
+    # Other functions of Slurm that its headers use are never called.
+    words += ["-Wl,--unresolved-symbols=ignore-all", *sources, "-ldl", "-o", tmp_path / "addresses"]
+    subprocess.run([str(word) for word in words], check=True)
+    done = subprocess.run([tmp_path / "addresses"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_records_of_another_size_leave_everything_to_stock(patched: Patched, tmp_path: Path) -> None:

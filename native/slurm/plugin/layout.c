@@ -73,11 +73,11 @@ static bool fits_partition(part_record_t *part)
 
 static bool fits_details(const job_details_t *details)
 {
-    return proven_record(details, sizeof *details) && details->magic == DETAILS_MAGIC && details->contiguous <= 1 &&
+    return proven_record(details, sizeof *details) && details->magic == DETAILS_MAGIC &&
            proven_text(details->cpu_bind) && proven_map(details->exc_node_bitmap) && proven_text(details->features) &&
            (!details->mc_ptr || proven_record(details->mc_ptr, sizeof *details->mc_ptr)) &&
            proven_text(details->mem_bind) && proven_text(details->qos_req) && proven_map(details->req_node_bitmap) &&
-           proven_text(details->req_nodes) && proven_text(details->script) && proven_text(details->std_err) &&
+           proven_text(details->req_nodes) && proven_text(details->std_err) &&
            proven_text(details->submit_line) && details->submit_time > 0 && proven_text(details->work_dir);
 }
 
@@ -109,7 +109,7 @@ static bool fits_texts(const job_record_t *job)
     return fit;
 }
 
-/* What holds for each job of slurmctld. The record has the right size. */
+/* What holds for each job of slurmctld, whatever its user asks for. The record has the right size. */
 static bool fits_job(job_record_t *job)
 {
     bool is_running = IS_JOB_RUNNING(job), is_task = job->array_job_id;
