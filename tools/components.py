@@ -161,6 +161,7 @@ GROUPS = (
 )
 PLAIN_GROUPS = (
     "qemu-system-x86 binutils busybox-static dropbear-bin",
+    "pdsh",
     "mariadb-server",
     "systemd",
     "crun runc",

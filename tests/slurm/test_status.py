@@ -409,6 +409,31 @@ def test_what_is_not_active_or_down_is_said(quiet: Site) -> None:
         quiet.cluster.script("start", "slurmctld")
 
 
+def test_counters_name_the_slurmctld_that_wrote_them(quiet: Site, tmp_path: Path) -> None:
+    """Counters of a slurmctld that has ended are not taken for those of the present one, even if the plugin was loaded the
+    very second in which the present one started. Counters of an earlier release do not name theirs, and are still read.
+    """
+    counters = quiet.state / "topolane_counters"
+    named = re.compile(r"(?m)^booted \d+\n")
+    [former] = named.findall(counters.read_text())
+    quiet.cluster.script("stop", "slurmctld")
+    quiet.cluster.script("start", "slurmctld")
+    until(quiet.asks, "nodes")
+    until(lambda: former not in counters.read_text(), "new counters")
+    assert quiet.status()["liveness"]["active"] is True
+    for path in quiet.state.glob("topolane_*"):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    now = counters.read_text()
+    assert len(named.findall(now)) == 1
+    (tmp_path / counters.name).write_text(named.sub(former, now))
+    found = quiet.status("--state", tmp_path, code=1)["liveness"]
+    assert found["active"] is None and "has not asked the plugin for nodes yet" in found["why"], found
+    (tmp_path / counters.name).write_text(named.sub("booted 18446744073709551615\n", now))
+    assert quiet.status("--state", tmp_path, code=1)["liveness"]["active"] is None
+    (tmp_path / counters.name).write_text(named.sub("", now))
+    assert quiet.status("--state", tmp_path)["liveness"]["active"] is True
+
+
 def test_a_job_that_slurm_does_not_know(quiet: Site) -> None:
     for job, says in (
         ("99999", "Slurm knows no job 99999"),

@@ -285,7 +285,7 @@ void driver_take_links_out(void)
 static bool open_all(void)
 {
     tell_host_and_plugin();
-    if (layout_compared() == LAYOUT_DIFFERS)
+    if (layout_of_new() == LAYOUT_DIFFERS)
         return give_up(strdup("slurmctld's records differ from the headers with which the plugin was compiled: compile it "
                               "with the source of the installed package"));
     return open_config() && open_engine() && open_machine() && open_policies() && open_state();
@@ -303,7 +303,7 @@ void driver_open(void)
     about = NULL;
     if (driver.is_active)
         info("topolane: active, %zu rules, engine %s", driver.config.rule_count, driver.config.engine);
-    publish_open(slurm_conf.state_save_location, lines, driver.is_active, driver.machine_nodes);
+    publish_open(slurm_conf.state_save_location, lines, driver.is_active, driver.machine_nodes, layout_boot_time());
     free(lines);
     links_out_open(slurm_conf.state_save_location, driver.owners.machine);
 }

@@ -37,7 +37,7 @@ static bool has_thread;
 static bool has_ended; /* the thread has ended; one that hung may still run */
 static char *to_directory, *about;
 static bool is_active;
-static time_t started;
+static time_t started, booted;
 static struct stat ours; /* the file of counters as last written */
 
 /* Replaces a file as a whole. If `written` is not NULL, it gets the new file's status. */
@@ -80,6 +80,8 @@ static void write_counters(void)
         return;
     Counters now = counters_now();
     fprintf(to, "active %d\nstarted %" PRId64 "\nwritten %" PRId64 "\n", is_active, (int64_t)started, (int64_t)time(NULL));
+    if (booted)
+        fprintf(to, "booted %" PRId64 "\n", (int64_t)booted);
     counters_print(to, &now);
     if (!fclose(to))
         replace("topolane_counters", text, length, &ours);
@@ -191,7 +193,7 @@ static bool clear(void)
     return true;
 }
 
-void publish_open(const char *directory, const char *lines, bool active, uint32_t nodes)
+void publish_open(const char *directory, const char *lines, bool active, uint32_t nodes, time_t when_booted)
 {
     if (!clear())
         return; /* A hung thread still uses the data below, so nothing is published. */
@@ -199,6 +201,7 @@ void publish_open(const char *directory, const char *lines, bool active, uint32_
     about = strdup(lines ? lines : "");
     is_active = active;
     started = time(NULL);
+    booted = when_booted;
     waiting_open(&board.waiting, nodes);
 }
 

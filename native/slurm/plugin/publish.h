@@ -8,8 +8,9 @@
 #include "report.h"
 
 /* Starts publishing in a directory, for a machine of `nodes` nodes (0: no machine). `about` has lines about the machine
- * and what was assumed, or why the plugin is not active. Nothing is written before the first publish_called. */
-void publish_open(const char *directory, const char *about, bool is_active, uint32_t nodes);
+ * and what was assumed, or why the plugin is not active. `booted` is when slurmctld started, by which commands recognise
+ * it; 0 if that is not known. Nothing is written before the first publish_called. */
+void publish_open(const char *directory, const char *about, bool is_active, uint32_t nodes, time_t booted);
 
 /* Call this when a slurmctld in control calls the plugin. The first call starts the thread: by then slurmctld is a
  * daemon. */

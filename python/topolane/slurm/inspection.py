@@ -32,6 +32,9 @@ def is_plugged(configuration: Mapping[str, str]) -> bool:
     return shadows.are_loaded(configuration)
 
 
+BOOT_TIME = "%Y-%m-%dT%H:%M:%S"
+"""How Slurm writes the time at which slurmctld started."""
+
 STALE = 60.0
 """Seconds. The plugin writes its state every 10 seconds at least."""
 
@@ -86,7 +89,7 @@ class SlurmInspection:
     def booted(self) -> float | None:
         """When slurmctld started, seconds since 1970."""
         try:
-            return time.mktime(time.strptime(self.configuration["BOOT_TIME"], "%Y-%m-%dT%H:%M:%S"))
+            return time.mktime(time.strptime(self.configuration["BOOT_TIME"], BOOT_TIME))
         except (KeyError, ValueError, OverflowError):
             return None
 

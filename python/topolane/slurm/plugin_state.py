@@ -125,6 +125,11 @@ class Counters:
         return float(self.values["started"]) if "started" in self.values else None
 
     @property
+    def booted(self) -> int | None:
+        """When that slurmctld started, as it says itself; None if the file does not say, as those of an earlier release."""
+        return self.values.get("booted")
+
+    @property
     def written(self) -> float | None:
         """When the plugin wrote the file."""
         return float(self.values["written"]) if "written" in self.values else None

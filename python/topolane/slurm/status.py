@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Collection
 
 from topolane._engine import Machine
@@ -10,14 +11,16 @@ from topolane.cluster.links import touched
 from topolane.cluster.status import Status
 from topolane.cluster.view import Running, View
 from topolane.slurm import controllers, links_out, shadows
-from topolane.slurm.inspection import OURS, STALE, TYPE, SlurmInspection, is_plugged
+from topolane.slurm.inspection import BOOT_TIME, OURS, STALE, TYPE, SlurmInspection, is_plugged
 from topolane.slurm.plugin_build import releases_in
 from topolane.slurm.plugin_state import ENDS, Counters, Recent
 from topolane.slurm.view import view
 from topolane.units import clock, duration, plural
 
 BOOT_SECONDS = 5.0
-"""How much earlier than slurmctld's boot time the plugin may have been loaded."""
+"""How much earlier than slurmctld's boot time the plugin may have been loaded, if its counters do not name that slurmctld:
+an earlier release wrote such counters.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -180,8 +183,7 @@ def _active(look: SlurmInspection, counters: Counters | None) -> tuple[bool | No
         return False, f"{why}: stock Slurm decides everything."
     if look.snapshot is None:
         return None, "slurmctld does not answer, so it is not known whether the plugin is active."
-    loaded = counters.started if counters else None
-    is_old = loaded is None or (look.booted is not None and loaded < look.booted - BOOT_SECONDS)
+    is_old = counters is None or _are_former(look, counters)
     build = shadows.build(look.configuration)
     if is_old and build is not None and not build.exists():
         there = ", ".join(releases_in(build.parents[1]))
@@ -194,7 +196,7 @@ def _active(look: SlurmInspection, counters: Counters | None) -> tuple[bool | No
         return None, f"It is not known whether the plugin is active. {first}"
     if counters.active is None:
         return None, "The plugin's counters do not say whether it is active: it is of an earlier release."
-    if look.booted is not None and loaded is not None and is_old:
+    if look.booted is not None and is_old:
         since = clock(look.booted, look.time)
         return (
             None,
@@ -204,6 +206,23 @@ def _active(look: SlurmInspection, counters: Counters | None) -> tuple[bool | No
         return True, None
     said = look.state.jobs.why if look.state and look.state.jobs else None
     return False, f"Stock Slurm decides everything: {said or 'the log of slurmctld says why'}."
+
+
+def _are_former(look: SlurmInspection, counters: Counters) -> bool:
+    """Whether a slurmctld that has ended, or is no longer in control, wrote these counters."""
+    if counters.booted is not None and look.booted is not None:
+        return _written(counters.booted) != look.configuration["BOOT_TIME"]
+    return counters.started is None or (
+        look.booted is not None and counters.started < look.booted - BOOT_SECONDS
+    )
+
+
+def _written(seconds: int) -> str | None:
+    """A time as Slurm writes it; None if it is none."""
+    try:
+        return time.strftime(BOOT_TIME, time.localtime(seconds))
+    except (OverflowError, OSError, ValueError):
+        return None
 
 
 def calls(look: SlurmInspection) -> Calls | None:
