@@ -128,7 +128,7 @@ def test_a_place_is_found_wherever_one_exists(name: str, policy: str) -> None:
     links of which none is used. The jobs in the way were placed in isolation, or at random."""
     fabric, hyperx = made(name)
     refused = placed = 0
-    for jobs in itertools.islice(states(fabric, policy, 150, seed=3), 5, 150, 3):
+    for jobs in itertools.islice(states(fabric, policy, 200, seed=3), 5, 200):
         free = fabric.nodes - sum(map(len, jobs.values()))
         most = most_free_slots(hyperx, jobs)
         state = State(fabric)
@@ -138,7 +138,7 @@ def test_a_place_is_found_wherever_one_exists(name: str, policy: str) -> None:
             found = not isinstance(state.place("isolated", wanted), Refusal)
             assert found == (wanted <= most), (jobs, wanted)
             refused, placed = refused + (not found), placed + found
-    assert refused > 20 < placed
+    assert refused > 10 < placed
 
 
 if __name__ == "__main__":

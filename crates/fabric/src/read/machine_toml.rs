@@ -142,7 +142,7 @@ pub(super) enum PerLevel {
 }
 
 impl PerLevel {
-    /// The number of each of `count` dimensions; as many as are listed.
+    /// The number of each of `count` levels or dimensions, or all that are listed.
     pub fn of_each(self, count: usize) -> Vec<f64> {
         match self {
             PerLevel::All(one) => vec![one; count],

@@ -7,6 +7,8 @@ use super::Search;
 
 /// The most lines that are tried as the first one.
 const MOST_SEEDS: usize = 4;
+/// The most shapes that are tried in each direction of lines before any shape.
+const MOST_SHAPES: usize = 4;
 
 /// A set of switches that grows inside a flat.
 pub(super) struct Growth<'a> {
@@ -14,6 +16,8 @@ pub(super) struct Growth<'a> {
     flat: Flat,
     /// The switches of the flat that can still join: a word for each row.
     able: Vec<u64>,
+    /// The most places that the set may have in each dimension.
+    limits: Vec<u32>,
     /// The places of the set in each dimension.
     places: Vec<u64>,
     taken: Vec<u32>,
@@ -36,6 +40,7 @@ impl<'a> Growth<'a> {
             search,
             flat,
             able: vec![0; rows],
+            limits: Vec::new(),
             places: vec![0; search.hyperx.sizes().len()],
             taken: Vec::new(),
             slots: 0,
@@ -49,18 +54,59 @@ impl<'a> Growth<'a> {
         let inside = self.flat.inside;
         for along in (0..self.places.len()).rev().filter(|&it| inside >> it & 1 == 1) {
             let lines = self.lines(along);
-            for seed in 0..MOST_SEEDS {
-                self.restart();
-                if !self.add_line(along, &lines, seed) {
-                    break;
-                }
-                while self.slots < self.search.wanted && self.add_line(along, &lines, 0) {}
-                if self.slots >= self.search.wanted {
+            for limits in self.shapes(along) {
+                self.limits = limits;
+                if self.grow(along, &lines) {
                     return Some(self.taken);
                 }
             }
         }
         None
+    }
+
+    /// The limits of sub-grids of lines, those with the fewest lines that suffice first; then no limits.
+    ///
+    /// A line of the sub-grid that the job does not take is lost to others: routes between its lines go over it.
+    fn shapes(&self, along: usize) -> Vec<Vec<u32>> {
+        let (hyperx, search) = (self.search.hyperx, self.search);
+        let wanted = search.wanted.div_ceil(hyperx.sizes()[along] * search.most.max(1));
+        let mut shapes = vec![vec![u32::MAX; self.places.len()]];
+        let across = |&it: &usize| it != along && self.flat.inside >> it & 1 == 1;
+        let across: Vec<usize> = (0..self.places.len()).filter(across).collect();
+        if across.len() > 1 {
+            for &dimension in &across {
+                let with = |shape: Vec<u32>| {
+                    (1..=hyperx.sizes()[dimension]).map(move |side| {
+                        let mut shape = shape.clone();
+                        shape[dimension] = side;
+                        shape
+                    })
+                };
+                shapes = shapes.into_iter().flat_map(with).collect();
+            }
+            let lines = |shape: &[u32]| across.iter().map(|&it| shape[it]).product::<u32>();
+            let around = |shape: &[u32]| across.iter().map(|&it| shape[it]).sum::<u32>();
+            shapes.retain(|shape| lines(shape) >= wanted);
+            shapes.sort_by_cached_key(|shape| (lines(shape), around(shape)));
+            shapes.truncate(MOST_SHAPES);
+            shapes.push(vec![u32::MAX; self.places.len()]);
+        }
+        shapes
+    }
+
+    /// Grows a set with enough slots from each of the best lines, until it succeeds.
+    fn grow(&mut self, along: usize, lines: &[u32]) -> bool {
+        for seed in 0..MOST_SEEDS {
+            self.restart();
+            if !self.add_line(along, lines, seed) {
+                return false;
+            }
+            while self.slots < self.search.wanted && self.add_line(along, lines, 0) {}
+            if self.slots >= self.search.wanted {
+                return true;
+            }
+        }
+        false
     }
 
     /// The first switch of each line of the flat in a dimension.
@@ -96,7 +142,7 @@ impl<'a> Growth<'a> {
         let hyperx = self.search.hyperx;
         let (size, stride) = (hyperx.sizes()[along], hyperx.strides()[along]);
         let mut parts: Vec<Part> = Vec::new();
-        for &first in lines {
+        for &first in lines.iter().filter(|&&first| self.is_within_limits(along, first)) {
             let line = (0..size).map(|place| first + place * stride);
             let able: Vec<u32> = line.filter(|&switch| self.is_able(switch)).collect();
             if able.is_empty() {
@@ -118,6 +164,14 @@ impl<'a> Growth<'a> {
             }
         }
         true
+    }
+
+    /// Whether the set keeps to its limits with a line.
+    fn is_within_limits(&self, along: usize, first: u32) -> bool {
+        let places = self.places.iter().zip(&self.limits).enumerate();
+        places.filter(|&(dimension, _)| dimension != along).all(|(dimension, (&places, &most))| {
+            (places | 1 << self.search.hyperx.place(first, dimension)).count_ones() <= most
+        })
     }
 
     fn is_able(&self, switch: u32) -> bool {
