@@ -51,9 +51,11 @@ fn hops_in(fabric: &Fabric, nodes: &[u32]) -> BTreeSet<Hop> {
     for row in 0..hyperx.rows() {
         for dimension in 0..last {
             for place in 0..hyperx.sizes()[dimension] {
-                let (stride, own) = (hyperx.strides()[dimension], hyperx.place(row * size, dimension));
+                let (stride, own) =
+                    (hyperx.strides()[dimension], hyperx.place(row * size, dimension));
                 let links = (0..size).map(|at| row * size + at);
-                let links = links.map(|from| (from, from - own * stride + place * stride)).collect();
+                let links =
+                    links.map(|from| (from, from - own * stride + place * stride)).collect();
                 links_of_word.insert(hyperx.word_to_row(dimension, row, place), links);
             }
         }

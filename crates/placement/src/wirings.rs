@@ -19,7 +19,8 @@ impl Wirings {
     /// Trees only: for a policy that counts hops or uplinks as in a tree, or isolates by the groups that jobs cross.
     pub const TREE: Wirings = Wirings { tree: true, dragonfly: false, torus: false, hyperx: false };
     /// Dragonflies only.
-    pub const DRAGONFLY: Wirings = Wirings { tree: false, dragonfly: true, torus: false, hyperx: false };
+    pub const DRAGONFLY: Wirings =
+        Wirings { tree: false, dragonfly: true, torus: false, hyperx: false };
 
     /// Whether a wiring is of one of these kinds.
     #[inline]

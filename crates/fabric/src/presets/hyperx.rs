@@ -49,7 +49,8 @@ pub(super) fn from_arguments(name: &str, arguments: &str) -> Result<Description,
         Some(each) => each,
     };
     let bandwidth = vec![QDR; dimensions.len()];
-    let hyperx = HyperXDescription { dimensions, cables, bandwidth, ..HyperXDescription::default() };
+    let hyperx =
+        HyperXDescription { dimensions, cables, bandwidth, ..HyperXDescription::default() };
     if let Err(error) = check_hyperx(&hyperx) {
         return refuse(error.to_string());
     }

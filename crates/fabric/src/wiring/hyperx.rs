@@ -25,6 +25,8 @@ const WORDS: GridWords = GridWords { kind: "HyperX", switch: "switch", switches:
 pub struct HyperX {
     description: HyperXDescription,
     strides: Vec<u32>,
+    /// The places of each switch.
+    places: Vec<[u8; 4]>,
     leaves: GridLeaves,
     /// The first cable of each dimension, counted from 0; then their number.
     first_cable: Vec<u32>,
@@ -43,10 +45,18 @@ impl HyperX {
         let mut hyperx = HyperX {
             description: description.clone(),
             strides: strides(sizes),
+            places: vec![[0; 4]; all as usize],
             leaves: GridLeaves::default(),
             first_cable: vec![0],
             first_word: vec![0],
         };
+        for (switch, places) in (0..).zip(&mut hyperx.places) {
+            for (place, (&size, &stride)) in
+                places.iter_mut().zip(sizes.iter().zip(&hyperx.strides))
+            {
+                *place = (switch / stride % size) as u8;
+            }
+        }
         let (mut cables, mut word) = (0u64, 0);
         let rows = all / hyperx.row_size();
         for (dimension, (&size, &count)) in sizes.iter().zip(counts).enumerate() {
@@ -115,7 +125,7 @@ impl HyperX {
     /// The place of a switch in one dimension.
     #[inline]
     pub fn place(&self, switch: u32, dimension: usize) -> u32 {
-        switch / self.strides[dimension] % self.sizes()[dimension]
+        self.places[switch as usize][dimension].into()
     }
 
     /// The number of the word with the links from a row to the row with another place in a dimension, which is not the

@@ -11,8 +11,8 @@ mod torus;
 mod torus_links;
 
 pub(crate) use dragonfly::check_group;
-pub(crate) use grid_leaves::times;
 pub use dragonfly::{Dragonfly, GroupPart};
+pub(crate) use grid_leaves::times;
 pub(crate) use group_shape::GroupShape;
 pub use group_shape::SwitchSet;
 pub use hyperx::HyperX;

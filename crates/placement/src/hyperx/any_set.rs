@@ -3,7 +3,7 @@
 use super::{Search, bits};
 
 /// The most words of sets of switches that one search computes. On a machine of some dozen switches it tries all sets.
-const MOST_WORDS: u32 = 400_000;
+const MOST_WORDS: u64 = 100_000;
 
 /// Returns switches with enough slots such that all routes between them are free. Exact, unless the search reaches its
 /// bound.
@@ -11,7 +11,7 @@ pub(super) fn switches(search: &Search<'_>) -> Option<Vec<u32>> {
     let mut any = AnySet {
         search,
         inside: (1 << search.hyperx.sizes().len()) - 1,
-        words: MOST_WORDS,
+        last: search.ways.words() + MOST_WORDS,
         scratch: vec![0; search.able.len()],
         taken: Vec::new(),
     };
@@ -21,7 +21,8 @@ pub(super) fn switches(search: &Search<'_>) -> Option<Vec<u32>> {
 struct AnySet<'a> {
     search: &'a Search<'a>,
     inside: u32,
-    words: u32,
+    /// The number of words at which the search ends.
+    last: u64,
     scratch: Vec<u64>,
     taken: Vec<u32>,
 }
@@ -40,14 +41,13 @@ impl AnySet<'_> {
             left -= own;
             let mut with = able.clone();
             self.search.ways.keep(switch, self.inside, &mut with, &mut self.scratch);
-            self.words = self.words.saturating_sub(able.len() as u32 * 4);
             self.taken.push(switch);
             if with == able {
                 // A switch that is in the way of no other costs nothing.
                 slots += own;
                 continue;
             }
-            if self.words == 0 {
+            if self.search.ways.words() >= self.last {
                 break;
             }
             if self.descend(with, slots + own) {

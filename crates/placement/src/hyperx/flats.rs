@@ -17,6 +17,13 @@ pub(super) fn shapes(dimensions: usize) -> Vec<u32> {
     shapes
 }
 
+/// The most slots that a flat of a shape can have.
+pub(super) fn capacity(search: &Search<'_>, inside: u32) -> u32 {
+    let sizes = search.hyperx.sizes().iter().enumerate();
+    let along = sizes.filter(|(dimension, _)| inside >> dimension & 1 == 1);
+    along.fold(search.most, |slots, (_, &size)| slots.saturating_mul(size))
+}
+
 /// The flats of a shape with enough free slots, the fewest first.
 pub(super) fn flats(search: &Search<'_>, inside: u32) -> Vec<Flat> {
     let hyperx = search.hyperx;

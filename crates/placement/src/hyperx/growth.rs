@@ -2,8 +2,10 @@
 
 use std::cmp::Reverse;
 
+use topolane_fabric::HyperX;
+
 use super::flats::Flat;
-use super::Search;
+use super::{Search, bits};
 
 /// The most lines that are tried as the first one.
 const MOST_SEEDS: usize = 4;
@@ -25,13 +27,23 @@ pub(super) struct Growth<'a> {
     scratch: Vec<u64>,
 }
 
-/// Switches of a line that may join, and what the set would be with them.
-struct Part {
-    /// The fewer, the better: slots of the smallest sub-grid around the set that the job does not take; then, if the line
-    /// ends the search, the slots that it has, otherwise its slots, the most first.
-    price: (u32, u32, Reverse<u32>),
-    switches: Vec<u32>,
+/// The switches of a line that can join, by their places.
+#[derive(Clone, Copy)]
+struct Line {
+    along: usize,
+    first: u32,
+    able: u64,
 }
+
+impl Line {
+    fn switch(&self, hyperx: &HyperX, place: u32) -> u32 {
+        self.first + place * hyperx.strides()[self.along]
+    }
+}
+
+/// What a line costs; the less, the better: slots of the smallest sub-grid around the set that the job does not take; then,
+/// of lines that end the search, the slots that there are; of others the most slots.
+type Price = (u32, u32, Reverse<u32>);
 
 impl<'a> Growth<'a> {
     pub fn new(search: &'a Search<'a>, flat: Flat) -> Self {
@@ -98,7 +110,7 @@ impl<'a> Growth<'a> {
     fn grow(&mut self, along: usize, lines: &[u32]) -> bool {
         for seed in 0..MOST_SEEDS {
             self.restart();
-            if !self.add_line(along, lines, seed) {
+            if self.search.ways.are_costly() || !self.add_line(along, lines, seed) {
                 return false;
             }
             while self.slots < self.search.wanted && self.add_line(along, lines, 0) {}
@@ -139,31 +151,44 @@ impl<'a> Growth<'a> {
 
     /// Adds switches of the line with the lowest price, or of the one after `skip` others. Returns whether there is one.
     fn add_line(&mut self, along: usize, lines: &[u32], skip: usize) -> bool {
-        let hyperx = self.search.hyperx;
-        let (size, stride) = (hyperx.sizes()[along], hyperx.strides()[along]);
-        let mut parts: Vec<Part> = Vec::new();
+        let most = self.able.iter().map(|row| row.count_ones()).sum::<u32>() * self.search.most;
+        if self.slots + most < self.search.wanted {
+            return false;
+        }
+        let mut offers: Vec<(Price, Line)> = Vec::new();
         for &first in lines.iter().filter(|&&first| self.is_within_limits(along, first)) {
-            let line = (0..size).map(|place| first + place * stride);
-            let able: Vec<u32> = line.filter(|&switch| self.is_able(switch)).collect();
-            if able.is_empty() {
+            let line = Line { along, first, able: self.able_in(along, first) };
+            if line.able == 0 {
                 continue;
             }
-            let part = self.part(along, able);
-            if skip > 0 || parts.is_empty() {
-                parts.push(part);
-            } else if part.price < parts[0].price {
-                parts[0] = part;
+            let offer = (self.price(&line), line);
+            if skip > 0 || offers.is_empty() {
+                offers.push(offer);
+            } else if offer.0 < offers[0].0 {
+                offers[0] = offer;
             }
         }
-        parts.sort_by_key(|part| part.price);
-        let Some(part) = parts.into_iter().nth(skip) else { return false };
-        for switch in part.switches {
+        offers.sort_by_key(|&(price, _)| price);
+        let Some((_, line)) = offers.get(skip) else { return false };
+        for switch in self.part(line) {
             // Switches of one line may be in each other's way.
             if self.is_able(switch) {
                 self.add(switch);
             }
         }
         true
+    }
+
+    /// The places in a line of the switches that can join.
+    fn able_in(&self, along: usize, first: u32) -> u64 {
+        let hyperx = self.search.hyperx;
+        let size = hyperx.row_size();
+        if along + 1 == self.places.len() {
+            return self.able[(first / size) as usize];
+        }
+        let (row, bit, stride) = (first / size, first % size, hyperx.strides()[along] / size);
+        let able = |place: u32| self.able[(row + place * stride) as usize] >> bit & 1;
+        (0..hyperx.sizes()[along]).fold(0, |all, place| all | able(place) << place)
     }
 
     /// Whether the set keeps to its limits with a line.
@@ -179,50 +204,61 @@ impl<'a> Growth<'a> {
         self.able[(switch / size) as usize] >> (switch % size) & 1 == 1
     }
 
-    /// The switches of a line that should join: all, or as few as suffice.
-    fn part(&self, along: usize, mut able: Vec<u32>) -> Part {
-        let (hyperx, slots) = (self.search.hyperx, &self.search.slots);
-        let all: u32 = able.iter().map(|&switch| slots[switch as usize]).sum();
-        let left = self.search.wanted - self.slots;
-        let is_inside =
-            |switch: u32| self.places[along] >> hyperx.place(switch, along) & 1 == 1;
-        able.sort_by_key(|&switch| {
-            (Reverse(is_inside(switch)), Reverse(slots[switch as usize]), switch)
-        });
-        let ends = all >= left;
-        if ends {
-            let mut count = 0;
-            let mut enough = 0;
-            while enough < left {
-                enough += slots[able[count] as usize];
-                count += 1;
-            }
-            // The last switch may be one with fewer slots.
-            let before = enough - slots[able[count - 1] as usize];
-            let suffices = |&&switch: &&u32| slots[switch as usize] >= left - before;
-            let key = |&&switch: &&u32| (!is_inside(switch), slots[switch as usize]);
-            if let Some(&last) = able[count - 1..].iter().filter(suffices).min_by_key(key) {
-                able[count - 1] = last;
-            }
-            able.truncate(count);
+    /// The slots of the switches of a line that can join.
+    fn slots_in(&self, line: &Line) -> u32 {
+        let slots = |place: u32| self.search.slots[line.switch(self.search.hyperx, place) as usize];
+        if self.search.most == 1 {
+            line.able.count_ones()
+        } else {
+            bits(line.able).map(slots).sum()
         }
-        let gained = if ends { left } else { all };
-        let price = (
-            self.spare_with(&able, self.slots + gained),
-            if ends { all } else { 0 },
-            Reverse(gained),
-        );
-        Part { price, switches: able }
     }
 
-    /// The slots of the smallest sub-grid around the set and some switches, less `slots`.
-    fn spare_with(&self, switches: &[u32], slots: u32) -> u32 {
+    fn price(&self, line: &Line) -> Price {
+        let all = self.slots_in(line);
+        let left = self.search.wanted - self.slots;
+        if all < left {
+            return (self.spare_with(line, line.able, self.slots + all), 0, Reverse(all));
+        }
+        let place = |switch| self.search.hyperx.place(switch, line.along);
+        let part = self.part(line).into_iter().fold(0, |set, switch| set | 1 << place(switch));
+        (self.spare_with(line, part, self.search.wanted), all, Reverse(left))
+    }
+
+    /// The slots of the smallest sub-grid around the set and some places of a line, less `slots`.
+    fn spare_with(&self, line: &Line, part: u64, slots: u32) -> u32 {
         let hyperx = self.search.hyperx;
         let sides = self.places.iter().enumerate().map(|(dimension, &places)| {
-            let with = |set: u64, &switch: &u32| set | 1 << hyperx.place(switch, dimension);
-            switches.iter().fold(places, with).count_ones()
+            let own = 1 << hyperx.place(line.first, dimension);
+            (places | if dimension == line.along { part } else { own }).count_ones()
         });
         (sides.product::<u32>() * self.search.most).saturating_sub(slots)
+    }
+
+    /// The switches of a line that should join: all, or as few as suffice, those at places of the set first.
+    fn part(&self, line: &Line) -> Vec<u32> {
+        let (hyperx, slots) = (self.search.hyperx, &self.search.slots);
+        let mut able: Vec<u32> = bits(line.able).map(|place| line.switch(hyperx, place)).collect();
+        let left = self.search.wanted - self.slots;
+        let is_outside =
+            |switch: u32| self.places[line.along] >> hyperx.place(switch, line.along) & 1 == 0;
+        able.sort_by_key(|&switch| (is_outside(switch), Reverse(slots[switch as usize]), switch));
+        let mut enough = 0;
+        for count in 0..able.len() {
+            let needed = left - enough;
+            enough += slots[able[count] as usize];
+            if enough >= left {
+                // The last switch may be one with fewer slots.
+                let suffices = |&&switch: &&u32| slots[switch as usize] >= needed;
+                let key = |&&switch: &&u32| (is_outside(switch), slots[switch as usize]);
+                if let Some(&last) = able[count..].iter().filter(suffices).min_by_key(key) {
+                    able[count] = last;
+                }
+                able.truncate(count + 1);
+                break;
+            }
+        }
+        able
     }
 
     fn add(&mut self, switch: u32) {

@@ -75,6 +75,9 @@ impl<'a> Search<'a> {
         }
         let dimensions = self.hyperx.sizes().len();
         for shape in flats::shapes(dimensions) {
+            if flats::capacity(self, shape) < self.wanted {
+                continue;
+            }
             for flat in flats(self, shape).into_iter().take(MOST_FLATS) {
                 if let Some(switches) = Growth::new(self, flat).best() {
                     return Some(self.taken(&switches));

@@ -1,22 +1,39 @@
 //! The switches to which all minimal routes are free.
 
+use std::cell::Cell;
+
 use topolane_fabric::HyperX;
 
 use crate::link_load::LinkLoad;
+
+/// The most words that a search computes before it gives up growing sets. On a machine of some hundred switches it is never
+/// reached.
+const MOST_WORDS: u64 = 1_000_000;
 
 /// Which links of the machine other jobs may use.
 ///
 /// The closure of a job is the union of the routes of its pairs of switches. So a set of switches is free exactly if all
 /// routes of each pair are. With a route its reverse is one too, so one direction says both.
-#[derive(Clone, Copy)]
 pub(super) struct Ways<'a> {
     hyperx: &'a HyperX,
     used: &'a LinkLoad,
+    /// Words of rows computed so far.
+    words: Cell<u64>,
 }
 
 impl<'a> Ways<'a> {
     pub fn new(hyperx: &'a HyperX, used: &'a LinkLoad) -> Self {
-        Ways { hyperx, used }
+        Ways { hyperx, used, words: Cell::new(0) }
+    }
+
+    /// The number of words of rows computed so far.
+    pub fn words(&self) -> u64 {
+        self.words.get()
+    }
+
+    /// Whether the search has computed so much that it should end.
+    pub fn are_costly(&self) -> bool {
+        self.words() > MOST_WORDS
     }
 
     /// Keeps the switches of a set to which all minimal routes from a switch are free. `inside` has the dimensions, as
@@ -46,6 +63,7 @@ impl<'a> Ways<'a> {
         for &row in &rows {
             set[row as usize] &= open[row as usize];
         }
+        self.words.set(self.words() + rows.len() as u64);
     }
 
     /// The switches of a row to which all routes are free, given those of the rows on the way; the row has the switch's
