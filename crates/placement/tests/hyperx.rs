@@ -160,7 +160,7 @@ fn jobs_fill_a_machine() {
     for (name, jobs) in [
         ("hyperx(size=8x8)", &[20, 4, 13, 3, 8, 16][..]),
         ("hyperx(size=8x8, nodes=4)", &[80, 16, 52, 12, 32, 64]),
-        ("hyperx(size=4x4x4)", &[16, 6, 10, 32]),
+        ("hyperx(size=4x4x4)", &[16, 6, 2, 8, 32]),
     ] {
         let fabric = machine(name);
         let mut occupancy = Occupancy::new(Arc::clone(&fabric));
