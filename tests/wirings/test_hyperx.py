@@ -121,7 +121,9 @@ def most_free_slots(hyperx: HyperX, jobs: dict[int, list[str]]) -> int:
     return best
 
 
-@pytest.mark.parametrize("name", ["hyperx(size=3x4, nodes=2)", "hyperx(size=2x2x3)", "hyperx(size=2x5, nodes=3)"])
+@pytest.mark.parametrize(
+    "name", ["hyperx(size=3x4, nodes=2)", "hyperx(size=2x2x3)", "hyperx(size=2x5, nodes=3)"]
+)
 @pytest.mark.parametrize("policy", ["isolated", "random"])
 def test_a_place_is_found_wherever_one_exists(name: str, policy: str) -> None:
     """On small machines, the jobs that get a place are those for which some set of switches has enough free nodes, and
