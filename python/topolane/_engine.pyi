@@ -240,7 +240,7 @@ class Machine:
 
     @property
     def wiring(self) -> str:
-        """The kind of wiring: "tree", "dragonfly" or "torus"."""
+        """The kind of wiring: "tree", "dragonfly", "torus" or "HyperX"."""
 
     def hops(self, a: int, b: int) -> int | None:
         """Hops between two nodes, or None where no link joins them."""

@@ -47,10 +47,11 @@ def test_slurm_and_kubernetes_take_it(written: Path) -> None:
         assert (found.wiring, found.nodes) == ("dragonfly", 16)
 
 
-def test_slurm_refuses_a_torus_in_one_sentence(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "name"), [("torus", "torus(size=4x4x4)"), ("HyperX", "hyperx(size=4x4)")])
+def test_slurm_refuses_a_torus_or_hyperx_in_one_sentence(tmp_path: Path, kind: str, name: str) -> None:
     file = tmp_path / "m.toml"
-    file.write_text(sources.machine("torus(size=4x4x4, nodes=1)").to("toml"), encoding="utf-8")
-    with pytest.raises(InputError, match="the machine is a torus, but live systems take only trees and"):
+    file.write_text(sources.machine(name).to("toml"), encoding="utf-8")
+    with pytest.raises(InputError, match=f"the machine is a {kind}, but live systems take only trees and"):
         read_machine([file])
 
 

@@ -35,6 +35,8 @@ pub enum WiringDescription {
     Dragonfly(DragonflyDescription),
     /// A torus or mesh. The machine has one site. The cabling above the nodes means nothing.
     Torus(TorusDescription),
+    /// A HyperX. The machine has one site. The cabling above the nodes means nothing.
+    HyperX(HyperXDescription),
 }
 
 /// Routers at the points of a grid, joined along each dimension.
@@ -52,6 +54,21 @@ pub struct TorusDescription {
     /// The names of the routers in the order of their numbers. A leaf is the router of its name; other routers have no
     /// nodes. If empty, the leaves of the machine, in order.
     pub routers: Vec<String>,
+    /// Bandwidth of a cable of each dimension in each direction, in bytes per second.
+    pub bandwidth: Vec<f64>,
+}
+
+/// Switches at the points of a grid, joined all to all along each dimension. They are numbered with the last dimension
+/// fastest.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct HyperXDescription {
+    /// The number of switches in each dimension.
+    pub dimensions: Vec<u32>,
+    /// The number of parallel cables between two switches, for each dimension.
+    pub cables: Vec<u32>,
+    /// The names of the switches in the order of their numbers. A leaf is the switch of its name; other switches have no
+    /// nodes. If empty, the leaves of the machine, in order.
+    pub switches: Vec<String>,
     /// Bandwidth of a cable of each dimension in each direction, in bytes per second.
     pub bandwidth: Vec<f64>,
 }

@@ -1,4 +1,4 @@
-//! Machines: fat trees of any depth, dragonflies, tori, sites, and the inside of nodes.
+//! Machines: fat trees of any depth, dragonflies, tori, HyperX, sites, and the inside of nodes.
 //!
 //! A reader turns text into a [`Description`]. [`Fabric::build`] checks it and builds arrays that all other parts share
 //! read-only.
@@ -21,9 +21,9 @@ mod wiring;
 pub mod write;
 
 pub use description::{
-    Cabling, Children, Description, DomainDescription, DragonflyDescription, Group, MissingCable,
-    NodeDescription, SiteDescription, SwitchCable, TorusDescription, WanDescription,
-    WiringDescription,
+    Cabling, Children, Description, DomainDescription, DragonflyDescription, Group,
+    HyperXDescription, MissingCable, NodeDescription, SiteDescription, SwitchCable,
+    TorusDescription, WanDescription, WiringDescription,
 };
 pub use error::{InputError, is_printable, printable, shown};
 pub use fabric::{
@@ -42,4 +42,4 @@ pub use routing::{
     routing_named,
 };
 pub use scramble::scramble;
-pub use wiring::{Dragonfly, GroupPart, LinkSet, Prism, SwitchSet, Torus, Wiring};
+pub use wiring::{Dragonfly, GroupPart, HyperX, LinkSet, Prism, SwitchSet, Torus, Wiring};

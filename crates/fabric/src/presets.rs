@@ -1,6 +1,7 @@
 //! Built-in machines, by name.
 
 mod dragonfly;
+mod hyperx;
 mod nvl72;
 mod torus;
 
@@ -9,7 +10,7 @@ use crate::error::{InputError, shown};
 use crate::node_kind::NodeKind;
 
 /// The names that [`preset`] accepts, each with a description.
-pub const PRESETS: [(&str, &str); 13] = [
+pub const PRESETS: [(&str, &str); 14] = [
     ("cab", "1,296 nodes: 4 pods of 18 leaves of 18, 36-port switches, every port used (SC'18)"),
     ("pinot", "2,592 nodes: cab with 8 pods, full bisection; the wiring of its core is assumed"),
     ("sc18-network", "10,648 nodes: 22 of 44 pods of radix-44 switches; core wiring assumed"),
@@ -37,6 +38,10 @@ pub const PRESETS: [(&str, &str); 13] = [
         "a torus of 2 to 6 dimensions (8m: 8 without wrap), N nodes on each router; cube=: a pod of such cubes",
     ),
     (
+        "hyperx(size=AxB, nodes=N, cables=PxQ)",
+        "a HyperX of 1 to 4 dimensions, N nodes on each switch; P, Q: parallel cables between two switches",
+    ),
+    (
         "titan",
         "18,688 nodes: torus of 25 x 16 x 24 Gemini routers; which have no nodes, and bandwidths, assumed",
     ),
@@ -57,7 +62,7 @@ pub(crate) const NVLINK: f64 = 3.6e12;
 /// Returns the machine of this name; `None` if there is none.
 ///
 /// # Errors
-/// Parameters of `fat-tree(...)`, `nvl72(...)`, `slingshot(...)` or `torus(...)` that are malformed or out of range.
+/// Parameters of `fat-tree(...)`, `nvl72(...)`, `slingshot(...)`, `torus(...)` or `hyperx(...)` that are malformed or out of range.
 pub fn preset(name: &str) -> Option<Result<Description, InputError>> {
     let machine = match name {
         "cab" => pgft("cab", &[18, 18, 4], &[1, 18, 2], &[1, 1, 9]),
@@ -76,6 +81,7 @@ pub fn preset(name: &str) -> Option<Result<Description, InputError>> {
                 "nvl72" => Some(nvl72::from_arguments(name, arguments)),
                 "slingshot" => Some(dragonfly::from_arguments(name, arguments)),
                 "torus" => Some(torus::from_arguments(name, arguments)),
+                "hyperx" => Some(hyperx::from_arguments(name, arguments)),
                 _ => None,
             };
         }

@@ -17,7 +17,7 @@ fn made(name: &str) -> Fabric {
 fn wiring(description: &mut Description) -> &mut DragonflyDescription {
     match &mut description.wiring {
         WiringDescription::Dragonfly(dragonfly) => dragonfly,
-        WiringDescription::Tree | WiringDescription::Torus(_) => panic!("no dragonfly"),
+        _ => panic!("no dragonfly"),
     }
 }
 

@@ -13,6 +13,7 @@ mod free_slots;
 mod gpus;
 mod group_costs;
 mod homes;
+mod hyperx;
 mod job_traffic;
 mod least_sums;
 mod level;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use topolane_fabric::{Dragonfly, Fabric, NodeIndex, Torus, Wiring};
+use topolane_fabric::{Dragonfly, Fabric, GroupIndex, NodeIndex, Wiring};
 
 /// Hop measures of a set of nodes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,7 +29,14 @@ impl Quality {
         let pair_hops = match fabric.wiring() {
             Wiring::Tree => tree_hops(fabric, nodes) - saved_in_domains(fabric, nodes),
             Wiring::Dragonfly(dragonfly) => dragonfly_hops(fabric, dragonfly, nodes),
-            Wiring::Torus(torus) => torus_hops(fabric, torus, nodes),
+            Wiring::Torus(torus) => {
+                let router = |leaf| torus.router_of_leaf(leaf);
+                grid_hops(fabric, nodes, router, |on| torus.pair_hops(on))
+            }
+            Wiring::HyperX(hyperx) => {
+                let switch = |leaf| hyperx.switch_of_leaf(leaf);
+                grid_hops(fabric, nodes, switch, |on| hyperx.pair_hops(on))
+            }
         };
         let pairs = n * (n - 1.0) / 2.0;
         Quality { pair_hops, aph: if pairs > 0.0 { pair_hops / pairs } else { 0.0 } }
@@ -61,13 +68,18 @@ fn dragonfly_hops(fabric: &Fabric, dragonfly: &Dragonfly, nodes: &[NodeIndex]) -
     hops - inside.sum::<f64>()
 }
 
-/// The sum of hops over unordered pairs on a torus.
-fn torus_hops(fabric: &Fabric, torus: &Torus, nodes: &[NodeIndex]) -> f64 {
+/// The sum of hops over unordered pairs on a grid of switches, where `pair_hops` sums them for some nodes on each switch.
+fn grid_hops(
+    fabric: &Fabric,
+    nodes: &[NodeIndex],
+    switch_of_leaf: impl Fn(GroupIndex) -> u32,
+    pair_hops: impl Fn(&[(u32, f64)]) -> f64,
+) -> f64 {
     let hops = |nodes: &[NodeIndex]| {
         let of_leaf = nodes.chunk_by(|&a, &b| fabric.group(1, a) == fabric.group(1, b));
-        let on_router =
-            |run: &[NodeIndex]| (torus.router_of_leaf(fabric.group(1, run[0])), run.len() as f64);
-        torus.pair_hops(&of_leaf.map(on_router).collect::<Vec<_>>())
+        let on_switch =
+            |run: &[NodeIndex]| (switch_of_leaf(fabric.group(1, run[0])), run.len() as f64);
+        pair_hops(&of_leaf.map(on_switch).collect::<Vec<_>>())
     };
     hops(nodes) - in_domains(fabric, nodes).into_values().map(|nodes| hops(&nodes)).sum::<f64>()
 }
@@ -131,7 +143,7 @@ fn wan_hops(fabric: &Fabric, sorted: &[NodeIndex]) -> f64 {
 /// majorise all others at every level); on an uneven tree it gives an upper bound. It is also an upper bound for jobs
 /// larger than every domain, if domains span leaves; smaller jobs have 0 in a domain.
 ///
-/// On a dragonfly or torus it is a lower bound: nodes fill the largest routers, and all other pairs are one hop apart.
+/// On other wirings it is a lower bound: nodes fill the largest routers, and all other pairs are one hop apart.
 pub fn least_aph(fabric: &Fabric) -> Vec<f64> {
     let depth = fabric.depth();
     let is_tree = fabric.wiring().is_tree();

@@ -325,7 +325,7 @@ impl Machine {
         Ok(topolane_fabric::compress(nodes.iter().map(|&node| self.fabric.node_name(node))))
     }
 
-    /// The kind of wiring: tree, dragonfly or torus.
+    /// The kind of wiring: tree, dragonfly, torus or HyperX.
     #[getter]
     fn wiring(&self) -> &'static str {
         self.fabric.wiring().name()

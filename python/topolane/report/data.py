@@ -171,7 +171,7 @@ class MachinePicture:
     """
 
     wiring: str = "tree"
-    """The kind of wiring: "tree", "dragonfly", or "torus", of which there is no picture yet."""
+    """The kind of wiring: "tree", "dragonfly", or another, of which there is no picture yet."""
 
     def __post_init__(self) -> None:
         if not self.levels:

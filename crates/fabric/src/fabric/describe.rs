@@ -50,6 +50,7 @@ impl Fabric {
                     WiringDescription::Dragonfly(dragonfly.description())
                 }
                 Wiring::Torus(torus) => WiringDescription::Torus(torus.description().clone()),
+                Wiring::HyperX(hyperx) => WiringDescription::HyperX(hyperx.description().clone()),
             },
         }
     }

@@ -15,7 +15,7 @@ const GEMINI: [f64; 3] = [9.4e9, 4.7e9, 9.4e9];
 /// Bandwidth of a link between TPU v4 chips (Jouppi et al. 2023): 50 GB/s, in bytes per second.
 const TPU_V4: f64 = 5e10;
 /// The most nodes on a router.
-const MOST_ON_ROUTER: u32 = 256;
+pub(super) const MOST_ON_ROUTER: u32 = 256;
 
 /// Returns Titan's torus: 25 x 16 x 24 Gemini routers of two nodes. 18,688 of its 19,200 places were compute nodes; that
 /// the last routers are those without is assumed.
@@ -120,10 +120,21 @@ fn torus_of(name: &str, torus: TorusDescription, nodes: u32, to_nodes: f64) -> D
         [] => torus.dimensions.iter().skip(1).product(),
         cube => cube.iter().product(),
     };
+    let children = [nodes, inner, all / inner.max(1)];
+    grid_of(name, "torus", children, to_nodes, WiringDescription::Torus(torus))
+}
+
+/// Returns the machine of a grid of switches: `children` are the nodes on a switch, the switches of a group and the groups.
+pub(super) fn grid_of(
+    name: &str,
+    root: &str,
+    children: [u32; 3],
+    to_nodes: f64,
+    wiring: WiringDescription,
+) -> Description {
     let stem = name.split('(').next().unwrap_or(name);
     let mut names = (1..).map(|number: u64| node_of_kind_0(format!("{stem}{number}")));
-    let children = [nodes, inner, all / inner.max(1)];
-    let root = regular_group("torus", &children, 3, &mut [0; 4], &mut names);
+    let root = regular_group(root, &children, 3, &mut [0; 4], &mut names);
     Description {
         name: name.to_owned(),
         sites: vec![SiteDescription {
@@ -132,7 +143,7 @@ fn torus_of(name: &str, torus: TorusDescription, nodes: u32, to_nodes: f64) -> D
             missing: Vec::new(),
         }],
         kinds: vec![NodeKind { nic_bandwidth: to_nodes, ..NodeKind::default() }],
-        wiring: WiringDescription::Torus(torus),
+        wiring,
         ..Description::default()
     }
 }

@@ -10,7 +10,7 @@ use toml::Spanned;
 use super::assemble::{Below, DescribedSwitch, RootedTree, assemble, at_line, nodes_mut};
 use super::networks::{self, NetworkTable};
 use super::toml_lines::TomlLines;
-use super::{Read, dragonfly, torus};
+use super::{Read, dragonfly, hyperx, torus};
 use crate::description::{
     Cabling, Children, Description, DomainDescription, Group, MissingCable, NodeDescription,
     SiteDescription, WanDescription, WiringDescription,
@@ -45,6 +45,7 @@ struct MachineTable {
     network: Vec<NetworkTable>,
     dragonfly: Option<Spanned<dragonfly::DragonflyTable>>,
     torus: Option<Spanned<torus::TorusTable>>,
+    hyperx: Option<Spanned<hyperx::HyperXTable>>,
 }
 
 #[derive(Deserialize)]
@@ -140,6 +141,16 @@ pub(super) enum PerLevel {
     Each(Vec<f64>),
 }
 
+impl PerLevel {
+    /// The number of each of `count` levels or dimensions, or all that are listed.
+    pub fn of_each(self, count: usize) -> Vec<f64> {
+        match self {
+            PerLevel::All(one) => vec![one; count],
+            PerLevel::Each(list) => list,
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for PerLevel {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct NumberOrList;
@@ -174,7 +185,7 @@ impl<'de> Deserialize<'de> for PerLevel {
 /// parents and cables are 1; bandwidth (of one cable, in B/s; one number, or one per level) is 4e9; nodes of a regular
 /// site are named after the machine, with a number; `[node]` is the default [`NodeKind`].
 ///
-/// A table `[dragonfly]` or `[torus]` has the cables between switches of a site that is no tree
+/// A table `[dragonfly]`, `[torus]` or `[hyperx]` has the cables between switches of a site that is no tree
 /// (docs/reference/machines.md).
 ///
 /// ```
@@ -302,6 +313,14 @@ pub(super) fn whole(text: &str) -> Result<Read, InputError> {
             return Err(InputError::at(line, "a machine is a dragonfly or a torus, not both"));
         }
         description.wiring = WiringDescription::Torus(torus::wiring(lines, table)?);
+    }
+    if let Some(table) = machine.hyperx {
+        if !description.wiring.is_tree() {
+            let line = lines.at(table.span().start);
+            let words = "a machine is a dragonfly, a torus or a HyperX, not two of them";
+            return Err(InputError::at(line, words));
+        }
+        description.wiring = WiringDescription::HyperX(hyperx::wiring(lines, table)?);
     }
     let networks = networks::entries(lines, machine.network)?;
     let adapters = description.kinds[0].nic_bandwidth;

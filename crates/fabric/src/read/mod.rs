@@ -13,6 +13,7 @@ mod dragonfly;
 mod format;
 mod from_devices;
 mod homes;
+mod hyperx;
 mod ibnetdiscover;
 mod kubernetes;
 mod labels;

@@ -39,11 +39,7 @@ pub(super) fn wiring(
     let count = dimensions.len();
     let wiring = TorusDescription {
         wrap: wrap.unwrap_or_else(|| vec![true; count]),
-        bandwidth: match bandwidth {
-            None => vec![QDR; count],
-            Some(PerLevel::All(one)) => vec![one; count],
-            Some(PerLevel::Each(list)) => list,
-        },
+        bandwidth: bandwidth.map_or_else(|| vec![QDR; count], |given| given.of_each(count)),
         routers: routers.map_err(|error| at_line(error, line))?.unwrap_or_default(),
         dimensions,
         cube,

@@ -1,7 +1,10 @@
 //! Wirings: which cables exist between switches, and which of them a set of nodes may use.
 
 mod dragonfly;
+mod grid_leaves;
 mod group_shape;
+mod hyperx;
+mod hyperx_links;
 mod link_set;
 mod prisms;
 mod torus;
@@ -9,8 +12,11 @@ mod torus_links;
 
 pub(crate) use dragonfly::check_group;
 pub use dragonfly::{Dragonfly, GroupPart};
+pub(crate) use grid_leaves::times;
 pub(crate) use group_shape::GroupShape;
 pub use group_shape::SwitchSet;
+pub use hyperx::HyperX;
+pub(crate) use hyperx::check_hyperx;
 pub use link_set::LinkSet;
 pub use prisms::Prism;
 pub use torus::Torus;
@@ -30,6 +36,8 @@ pub enum Wiring {
     Dragonfly(Box<Dragonfly>),
     /// Routers at the points of a grid, joined along each dimension.
     Torus(Box<Torus>),
+    /// Switches at the points of a grid, joined all to all along each dimension.
+    HyperX(Box<HyperX>),
 }
 
 impl Wiring {
@@ -46,15 +54,19 @@ impl Wiring {
             WiringDescription::Torus(torus) => {
                 Torus::build(torus, fabric).map(Box::new).map(Wiring::Torus)
             }
+            WiringDescription::HyperX(hyperx) => {
+                HyperX::build(hyperx, fabric).map(Box::new).map(Wiring::HyperX)
+            }
         }
     }
 
-    /// The name of the kind of wiring: `tree`, `dragonfly` or `torus`.
+    /// The name of the kind of wiring: `tree`, `dragonfly`, `torus` or `HyperX`.
     pub fn name(&self) -> &'static str {
         match self {
             Wiring::Tree => "tree",
             Wiring::Dragonfly(_) => "dragonfly",
             Wiring::Torus(_) => "torus",
+            Wiring::HyperX(_) => "HyperX",
         }
     }
 
@@ -68,7 +80,7 @@ impl Wiring {
     pub fn dragonfly(&self) -> Option<&Dragonfly> {
         match self {
             Wiring::Dragonfly(dragonfly) => Some(dragonfly),
-            Wiring::Tree | Wiring::Torus(_) => None,
+            _ => None,
         }
     }
 
@@ -76,7 +88,15 @@ impl Wiring {
     pub fn torus(&self) -> Option<&Torus> {
         match self {
             Wiring::Torus(torus) => Some(torus),
-            Wiring::Tree | Wiring::Dragonfly(_) => None,
+            _ => None,
+        }
+    }
+
+    /// The HyperX, if it is one.
+    pub fn hyperx(&self) -> Option<&HyperX> {
+        match self {
+            Wiring::HyperX(hyperx) => Some(hyperx),
+            _ => None,
         }
     }
 
@@ -86,6 +106,7 @@ impl Wiring {
             Wiring::Tree => 0,
             Wiring::Dragonfly(dragonfly) => dragonfly.cables(),
             Wiring::Torus(torus) => torus.cables(),
+            Wiring::HyperX(hyperx) => hyperx.cables(),
         }
     }
 
@@ -95,6 +116,7 @@ impl Wiring {
             Wiring::Tree => None,
             Wiring::Dragonfly(dragonfly) => dragonfly.cable(cable),
             Wiring::Torus(torus) => torus.cable(cable),
+            Wiring::HyperX(hyperx) => hyperx.cable(cable),
         }
     }
 
@@ -104,6 +126,7 @@ impl Wiring {
             Wiring::Tree => "",
             Wiring::Dragonfly(dragonfly) => dragonfly.switch_name(switch),
             Wiring::Torus(torus) => torus.router_name(switch),
+            Wiring::HyperX(hyperx) => hyperx.switch_name(switch),
         }
     }
 }
@@ -112,14 +135,15 @@ impl Fabric {
     /// Returns the machine for a live system.
     ///
     /// # Errors
-    /// It is a torus: drivers choose among areas, and there are none on a torus yet.
+    /// It is a torus or HyperX: drivers choose among areas, and there are none there yet.
     pub fn for_live_system(self) -> Result<Fabric, InputError> {
-        if !matches!(self.wiring(), Wiring::Torus(_)) {
-            return Ok(self);
+        match self.wiring() {
+            Wiring::Tree | Wiring::Dragonfly(_) => Ok(self),
+            Wiring::Torus(_) | Wiring::HyperX(_) => Err(InputError::whole(format!(
+                "the machine is a {}, but live systems take only trees and dragonflies so far",
+                self.wiring().name()
+            ))),
         }
-        let words =
-            "the machine is a torus, but live systems take only trees and dragonflies so far";
-        Err(InputError::whole(words))
     }
 
     /// All directed links between switches that a job on these nodes may use. Empty on a tree, where the groups that
@@ -132,6 +156,8 @@ impl Fabric {
             Wiring::Torus(torus) => {
                 torus.links_of(nodes.iter().map(|&node| torus.router_of_leaf(self.group(1, node))))
             }
+            Wiring::HyperX(hyperx) => hyperx
+                .links_of(nodes.iter().map(|&node| hyperx.switch_of_leaf(self.group(1, node)))),
         }
     }
 
@@ -141,6 +167,7 @@ impl Fabric {
             Wiring::Tree => 0,
             Wiring::Dragonfly(dragonfly) => dragonfly.link_words(),
             Wiring::Torus(torus) => torus.link_words(),
+            Wiring::HyperX(hyperx) => hyperx.link_words(),
         }
     }
 
@@ -150,6 +177,7 @@ impl Fabric {
             Wiring::Tree => 0,
             Wiring::Dragonfly(dragonfly) => dragonfly.cables_in(links),
             Wiring::Torus(torus) => torus.cables_in(links),
+            Wiring::HyperX(hyperx) => hyperx.cables_in(links),
         }
     }
 
@@ -163,6 +191,9 @@ impl Fabric {
             }
             Wiring::Torus(torus) => {
                 Some(torus.hops(torus.router_of_leaf(a), torus.router_of_leaf(b)))
+            }
+            Wiring::HyperX(hyperx) => {
+                Some(hyperx.hops(hyperx.switch_of_leaf(a), hyperx.switch_of_leaf(b)))
             }
         }
     }

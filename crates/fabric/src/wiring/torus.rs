@@ -1,15 +1,13 @@
 //! Tori and meshes: routers at the points of a grid, joined along each dimension; pods of cubes joined by optical
 //! switches.
 
-use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use super::grid_leaves::{GridLeaves, GridWords, strides, times};
 use super::prisms::Shapes;
 use crate::description::{SwitchCable, TorusDescription};
-use crate::error::{InputError, shown};
-use crate::fabric::{
-    CableId, Fabric, GroupIndex, check_name, most_cables, positive, too_many_cables,
-};
+use crate::error::InputError;
+use crate::fabric::{CableId, Fabric, GroupIndex, most_cables, positive, too_many_cables};
 
 /// The fewest and the most dimensions.
 const DIMENSIONS: std::ops::RangeInclusive<usize> = 2..=6;
@@ -19,8 +17,7 @@ const MOST_IN_DIMENSION: u32 = u64::BITS;
 const MOST_IN_CUBE: u32 = u64::BITS;
 /// The most routers of a machine.
 const MOST_ROUTERS: u64 = 1 << 20;
-/// No leaf.
-const NONE: u32 = u32::MAX;
+const WORDS: GridWords = GridWords { kind: "torus", switch: "router", switches: "routers" };
 
 /// The cables of a torus or mesh. A router may have no nodes.
 ///
@@ -44,11 +41,7 @@ pub struct Torus {
     pub(super) rings: Vec<bool>,
     /// Cubes in each dimension, with the switches set to one torus; empty if there are no cubes.
     cubes: Vec<u32>,
-    router_of_leaf: Vec<u32>,
-    leaf_of_router: Vec<u32>,
-    /// Whether all routers have nodes, and leaves have the order of routers.
-    is_in_order: bool,
-    names: Vec<String>,
+    leaves: GridLeaves,
     /// The first cable of each dimension, counted from 0; then their number.
     first_cable: Vec<u32>,
     pub(super) shapes: OnceLock<Shapes>,
@@ -66,10 +59,7 @@ impl Torus {
             strides: Vec::new(),
             rings: dimensions.iter().zip(wrap).map(|(&size, &wrap)| wrap && size > 2).collect(),
             cubes: Vec::new(),
-            router_of_leaf: Vec::new(),
-            leaf_of_router: Vec::new(),
-            is_in_order: false,
-            names: Vec::new(),
+            leaves: GridLeaves::default(),
             first_cable: vec![0],
             shapes: OnceLock::new(),
             description: description.clone(),
@@ -80,12 +70,7 @@ impl Torus {
                 std::iter::once(torus.cubes.iter().product()).chain(cube.iter().copied()).collect();
             torus.rings = vec![false; torus.sizes.len()];
         }
-        let mut stride = 1;
-        for &size in torus.sizes.iter().rev() {
-            torus.strides.push(stride);
-            stride *= size;
-        }
-        torus.strides.reverse();
+        torus.strides = strides(&torus.sizes);
         let mut cables = 0u64;
         for dimension in 0..torus.sizes.len() {
             cables += u64::from(torus.cables_of(dimension));
@@ -94,54 +79,8 @@ impl Torus {
         if cables > most_cables(fabric.nodes()) {
             return Err(too_many_cables(fabric.name(), fabric.nodes()));
         }
-        torus.find_leaves(fabric)?;
+        torus.leaves = GridLeaves::find(WORDS, dimensions, &description.routers, fabric)?;
         Ok(torus)
-    }
-
-    /// Finds the router of each leaf.
-    fn find_leaves(&mut self, fabric: &Fabric) -> Result<(), InputError> {
-        if fabric.sites() != 1 || fabric.is_padded() {
-            return Err(InputError::whole("a torus must be one site, all of it equally deep"));
-        }
-        let (routers, leaves) = (self.routers(), fabric.groups(1));
-        let leaf_names = (0..leaves).map(|leaf| fabric.group_name(1, leaf).to_owned());
-        self.names = match &*self.description.routers {
-            [] => leaf_names.collect(),
-            names => names.to_vec(),
-        };
-        if self.names.len() != routers as usize {
-            return Err(InputError::whole(format!(
-                "a torus of {} has {routers} routers, not {}",
-                times(&self.description.dimensions),
-                self.names.len()
-            )));
-        }
-        let mut by_name = HashMap::new();
-        for (router, name) in (0..).zip(&self.names) {
-            check_name("router", name)?;
-            if by_name.insert(name.as_str(), router).is_some() {
-                return Err(InputError::whole(format!("two routers are named {}", shown(name))));
-            }
-        }
-        self.leaf_of_router = vec![NONE; routers as usize];
-        for leaf in 0..leaves {
-            let name = fabric.group_name(1, leaf);
-            let Some(&router) = by_name.get(name) else {
-                return Err(InputError::whole(format!(
-                    "switch {} has nodes, but the torus has no router of this name",
-                    shown(name)
-                )));
-            };
-            let own = &mut self.leaf_of_router[router as usize];
-            if *own != NONE {
-                return Err(InputError::whole(format!("two leaves are named {}", shown(name))));
-            }
-            *own = leaf;
-            self.router_of_leaf.push(router);
-        }
-        self.is_in_order =
-            (0..routers).all(|router| self.leaf_of_router[router as usize] == router);
-        Ok(())
     }
 
     /// The description that the torus was built from.
@@ -182,23 +121,23 @@ impl Torus {
     /// The router of a leaf of the hierarchy.
     #[inline]
     pub fn router_of_leaf(&self, leaf: GroupIndex) -> u32 {
-        self.router_of_leaf[leaf as usize]
+        self.leaves.switch_of(leaf)
     }
 
     /// The leaf of a router; `None` if it has no nodes.
     #[inline]
     pub fn leaf_of_router(&self, router: u32) -> Option<GroupIndex> {
-        Some(self.leaf_of_router[router as usize]).filter(|&leaf| leaf != NONE)
+        self.leaves.leaf_of(router)
     }
 
     /// Whether each router has one node, and nodes have the order of routers.
     pub fn is_plain(&self, fabric: &Fabric) -> bool {
-        fabric.nodes() == self.routers() && self.is_in_order
+        fabric.nodes() == self.routers() && self.leaves.is_in_order()
     }
 
     /// The name of a router.
     pub fn router_name(&self, router: u32) -> &str {
-        &self.names[router as usize]
+        self.leaves.name(router)
     }
 
     /// The place of a router in one dimension of the grid.
@@ -346,9 +285,4 @@ pub(crate) fn check_torus(description: &TorusDescription) -> Result<(), InputErr
         );
     }
     Ok(())
-}
-
-/// `4 x 4 x 4`.
-fn times(sizes: &[u32]) -> String {
-    sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" x ")
 }

@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use super::names::{NameLimits, Names};
 use crate::description::{
-    Children, Description, DragonflyDescription, Group, NodeDescription, SiteDescription,
-    TorusDescription, WiringDescription,
+    Children, Description, DragonflyDescription, Group, HyperXDescription, NodeDescription,
+    SiteDescription, TorusDescription, WiringDescription,
 };
 use crate::fabric::Fabric;
 use crate::hostlist::compress;
@@ -69,6 +69,7 @@ pub(super) fn machine_toml_named(fabric: &Fabric, names: &mut Names) -> String {
         WiringDescription::Tree => {}
         WiringDescription::Dragonfly(dragonfly) => put_dragonfly(&mut text, dragonfly),
         WiringDescription::Torus(torus) => put_torus(&mut text, torus),
+        WiringDescription::HyperX(hyperx) => put_hyperx(&mut text, hyperx),
     }
     text
 }
@@ -112,6 +113,17 @@ fn put_torus(text: &mut String, torus: &TorusDescription) {
     }
 }
 
+fn put_hyperx(text: &mut String, hyperx: &HyperXDescription) {
+    let _ = writeln!(
+        text,
+        "\n[hyperx]\ndimensions = {:?}\ncables = {:?}\nbandwidth = {:?}",
+        hyperx.dimensions, hyperx.cables, hyperx.bandwidth
+    );
+    if !hyperx.switches.is_empty() {
+        let _ = writeln!(text, "switches = {}", quoted(&hostlist(&hyperx.switches)));
+    }
+}
+
 /// Shortens the names of the switches of a wiring to what a hostlist can hold, also those of its leaves.
 fn rename_switches(description: &mut Description, names: &mut Names) {
     names.begin(NameLimits::TOML);
@@ -120,6 +132,7 @@ fn rename_switches(description: &mut Description, names: &mut Names) {
         WiringDescription::Tree => return,
         WiringDescription::Dragonfly(dragonfly) => dragonfly.groups.iter_mut().flatten().collect(),
         WiringDescription::Torus(torus) => torus.routers.iter_mut().collect(),
+        WiringDescription::HyperX(hyperx) => hyperx.switches.iter_mut().collect(),
     };
     for name in switches {
         let written = names.unique("switch", name, "switch");

@@ -5,10 +5,10 @@ use std::fmt::Write;
 
 use super::domains::put_domains;
 use super::numbers::{short, thousands};
-use crate::description::TorusDescription;
+use crate::description::{HyperXDescription, TorusDescription};
 use crate::fabric::{Fabric, GroupIndex};
 use crate::hostlist::compress;
-use crate::wiring::{Dragonfly, Torus};
+use crate::wiring::{Dragonfly, HyperX, Torus, times};
 
 /// The longest hostlist in a line of the tree.
 const LONGEST_LIST: usize = 60;
@@ -116,8 +116,6 @@ fn put_dragonfly(text: &mut String, fabric: &Fabric, dragonfly: &Dragonfly) {
 
 fn put_torus(text: &mut String, torus: &Torus) {
     let TorusDescription { dimensions, wrap, cube, .. } = torus.description();
-    let times =
-        |sizes: &[u32]| sizes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" x ");
     let shape = times(dimensions);
     let (routers, cables) = (count(torus.routers(), "router"), count(torus.cables(), "cable"));
     if !cube.is_empty() {
@@ -139,6 +137,21 @@ fn put_torus(text: &mut String, torus: &Torus) {
     text.push('\n');
 }
 
+fn put_hyperx(text: &mut String, hyperx: &HyperX) {
+    let HyperXDescription { dimensions, cables, .. } = hyperx.description();
+    let each = match &**cables {
+        cables if cables.iter().all(|&count| count == 1) => String::new(),
+        cables => format!(", {} between two switches", times(cables)),
+    };
+    let _ = writeln!(
+        text,
+        "HyperX: {}, {}, {}{each}",
+        times(dimensions),
+        count(hyperx.switches(), "switch"),
+        count(hyperx.cables(), "cable"),
+    );
+}
+
 fn put_site(text: &mut String, fabric: &Fabric, site: u32) {
     let depth = fabric.depth();
     let nodes = fabric.node_range(depth, site);
@@ -151,6 +164,10 @@ fn put_site(text: &mut String, fabric: &Fabric, site: u32) {
     }
     if let Some(torus) = fabric.wiring().torus() {
         put_torus(text, torus);
+        return;
+    }
+    if let Some(hyperx) = fabric.wiring().hyperx() {
+        put_hyperx(text, hyperx);
         return;
     }
     let shape = match regular_children(fabric, site) {

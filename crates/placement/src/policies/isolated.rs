@@ -3,6 +3,7 @@ use std::cmp::Reverse;
 use topolane_fabric::{Fabric, GroupIndex, NodeIndex, Wiring};
 
 use crate::dragonfly::{Promise, nodes_apart};
+use crate::hyperx::nodes_in_grid;
 use crate::torus::nodes_in_prism;
 use crate::{
     Choice, FreeSlots, Homes, Looking, Obstacle, Occupancy, Policy, Refusal, Request, Traits,
@@ -18,8 +19,8 @@ use crate::{
 /// A job inside one domain uses no link of the tree and conflicts with no other job. If domains span leaves, a job that
 /// fits in one goes to the domain with the fewest free slots that suffice.
 ///
-/// On a dragonfly, no other job may use a link on any minimal route between nodes of the job: see `dragonfly`. On a
-/// torus, a job has the links of a prism: see `torus`.
+/// On a dragonfly or HyperX, no other job may use a link on any minimal route between nodes of the job: see `dragonfly`
+/// and `hyperx`. On a torus, a job has the links of a prism: see `torus`.
 ///
 /// Otherwise the choice is as in the paper: groups that can hold the whole job are tried with the fewest free slots
 /// first; inside, groups that the job may cross are filled with the most free slots first.
@@ -111,6 +112,7 @@ fn elsewhere(
 ) -> Result<Vec<NodeIndex>, Refusal> {
     match free.fabric().wiring() {
         Wiring::Torus(_) => nodes_in_prism(request, free, occupancy),
+        Wiring::HyperX(_) => nodes_in_grid(request, free, occupancy),
         Wiring::Tree | Wiring::Dragonfly(_) => {
             nodes_apart(Promise::AllLinks, request, free, occupancy)
         }

@@ -1,0 +1,144 @@
+//! Searches for nodes of a HyperX whose links no other job uses.
+
+mod any_set;
+mod flats;
+mod growth;
+mod ways;
+
+use topolane_fabric::{HyperX, NodeIndex};
+
+use crate::free_slots::FreeSlots;
+use crate::occupancy::Occupancy;
+use crate::refusal::Refusal;
+use crate::request::Request;
+use flats::flats;
+use growth::Growth;
+use ways::Ways;
+
+/// The most flats of one shape in which a search grows a set.
+const MOST_FLATS: usize = 8;
+
+/// Returns nodes for a request such that no other job uses their links: on one switch if possible, else in a line, a
+/// plane and so on with as few free slots as suffice.
+///
+/// # Errors
+/// There are no such nodes, or the search reached its bound; the request has members elsewhere.
+pub(crate) fn nodes_in_grid(
+    request: &Request,
+    free: &FreeSlots<'_>,
+    occupancy: &Occupancy,
+) -> Result<Vec<NodeIndex>, Refusal> {
+    let refuse = || free.would_share_links(request);
+    let Some(hyperx) = free.fabric().wiring().hyperx() else { return Err(refuse()) };
+    let Some(used) = occupancy.used_links() else { return Err(refuse()) };
+    if !request.members.is_empty() || request.beyond > 0 {
+        return Err(refuse());
+    }
+    let free = &*free.unshared(request, occupancy);
+    let search = Search::new(hyperx, free, Ways::new(hyperx, used), request.nodes);
+    let nodes = search.nodes().ok_or_else(refuse)?;
+    // The search reasons about pairs of switches; this asks for the links of the nodes.
+    let links = free.fabric().links_of(&nodes);
+    debug_assert!(!used.meets(links.words()), "the search keeps its promise");
+    if used.meets(links.words()) { Err(refuse()) } else { Ok(nodes) }
+}
+
+struct Search<'a> {
+    hyperx: &'a HyperX,
+    free: &'a FreeSlots<'a>,
+    ways: Ways<'a>,
+    wanted: u32,
+    /// The free slots of each switch.
+    slots: Vec<u32>,
+    /// The most free slots on any switch.
+    most: u32,
+    /// The switches with free slots: a word for each row.
+    able: Vec<u64>,
+}
+
+impl<'a> Search<'a> {
+    fn new(hyperx: &'a HyperX, free: &'a FreeSlots<'a>, ways: Ways<'a>, wanted: u32) -> Self {
+        let mut slots = vec![0; hyperx.switches() as usize];
+        let mut able = vec![0; hyperx.rows() as usize];
+        let size = hyperx.row_size();
+        for (leaf, &count) in (0..).zip(free.counts_of(1)) {
+            let switch = hyperx.switch_of_leaf(leaf);
+            slots[switch as usize] = count;
+            able[(switch / size) as usize] |= u64::from(count > 0) << (switch % size);
+        }
+        Search { hyperx, free, ways, wanted, slots, most: free.largest(1), able }
+    }
+
+    fn nodes(&self) -> Option<Vec<NodeIndex>> {
+        if self.most >= self.wanted {
+            return Some(self.taken(&[self.lone_switch()?]));
+        }
+        let dimensions = self.hyperx.sizes().len();
+        for shape in flats::shapes(dimensions) {
+            if flats::capacity(self, shape) < self.wanted {
+                continue;
+            }
+            for flat in flats(self, shape).into_iter().take(MOST_FLATS) {
+                if let Some(switches) = Growth::new(self, flat).best() {
+                    return Some(self.taken(&switches));
+                }
+            }
+        }
+        any_set::switches(self).map(|switches| self.taken(&switches))
+    }
+
+    /// Of the switches with the fewest free slots that suffice, the one with the fewest free switches in its lines: such a
+    /// job uses no link, so it should not take a place where a larger job could be.
+    fn lone_switch(&self) -> Option<u32> {
+        let sizes = self.hyperx.sizes();
+        let mut in_line: Vec<Vec<u32>> = Vec::new();
+        let line = |switch: u32, dimension: usize| {
+            switch - self.hyperx.place(switch, dimension) * self.hyperx.strides()[dimension]
+        };
+        for dimension in 0..sizes.len() {
+            let mut counts = vec![0; self.slots.len()];
+            for (switch, _) in (0..).zip(&self.slots).filter(|&(_, &slots)| slots > 0) {
+                counts[line(switch, dimension) as usize] += 1;
+            }
+            in_line.push(counts);
+        }
+        let neighbours = |switch: u32| -> u32 {
+            (0..).zip(&in_line).map(|(it, counts)| counts[line(switch, it) as usize]).sum()
+        };
+        let switches = (0..).zip(&self.slots).filter(|&(_, &slots)| slots >= self.wanted);
+        let best = switches.min_by_key(|&(switch, &slots)| (slots, neighbours(switch), switch));
+        best.map(|(switch, _)| switch)
+    }
+
+    /// The slots of these switches, in this order, up to the number that the job wants; ascending.
+    fn taken(&self, switches: &[u32]) -> Vec<NodeIndex> {
+        let mut nodes = Vec::with_capacity(self.wanted as usize);
+        for &switch in switches {
+            let left = self.wanted - nodes.len() as u32;
+            if left == 0 {
+                break;
+            }
+            if let Some(leaf) = self.hyperx.leaf_of_switch(switch) {
+                self.free.take(1, leaf, left, &mut nodes);
+            }
+        }
+        nodes.sort_unstable();
+        nodes
+    }
+
+    /// The free slots of the switches of a set, which has a word for each row.
+    fn slots_of(&self, set: &[u64]) -> u32 {
+        let size = self.hyperx.row_size() as usize;
+        set.iter()
+            .zip(self.slots.chunks(size))
+            .flat_map(|(&row, slots)| bits(row).map(|place| slots[place as usize]))
+            .sum()
+    }
+}
+
+/// The places in a word, ascending.
+fn bits(word: u64) -> impl Iterator<Item = u32> {
+    std::iter::successors(Some(word), |&left| Some(left & left.wrapping_sub(1)))
+        .take_while(|&left| left != 0)
+        .map(u64::trailing_zeros)
+}
