@@ -80,15 +80,33 @@ impl Grid<'_> {
         rows.iter().map(free).sum()
     }
 
-    /// A prism of free routers whose links no job uses, around it neither: of the smallest shapes the first that there
-    /// is, and the more compact of shapes of nearly the same size.
-    pub fn clean_prism(&self, routers: u32) -> Option<PlacedPrism> {
-        let torus = self.search.torus;
-        let all = torus.prisms(routers);
+    /// A prism with at least this number of routers, enough free slots and links that no job uses.
+    pub fn prism(&self, routers: u32) -> Option<PlacedPrism> {
+        let shapes = self.clean_shapes(routers);
+        // Most jobs that get a prism get one of the first shape; most others get none, which is quick to prove.
+        let (first, others) = shapes.split_at(1.min(shapes.len()));
+        self.clean_prism(first).or_else(|| {
+            if self.has_no_prism(routers) {
+                return None;
+            }
+            self.clean_prism(others).or_else(|| self.any_prism(routers))
+        })
+    }
+
+    /// The smallest shapes, and the more compact of shapes of nearly the same size.
+    pub(super) fn clean_shapes(&self, routers: u32) -> Vec<Prism> {
+        let all = self.search.torus.prisms(routers);
         let near = all.partition_point(|prism| prism.routers <= routers + routers / 8 + 1);
         let near = near.clamp(CLEAN_SHAPES, MOST_COMPARED).min(all.len());
-        let mut shapes: Vec<&Prism> = all[..near].iter().collect();
+        let mut shapes = all[..near].to_vec();
         shapes.sort_by_key(|prism| prism.price);
+        shapes.truncate(CLEAN_SHAPES);
+        shapes
+    }
+
+    /// A prism of free routers whose links no job uses, around it neither: of these shapes the first that there is.
+    pub(super) fn clean_prism(&self, shapes: &[Prism]) -> Option<PlacedPrism> {
+        let torus = self.search.torus;
         let mut clean = self.full.clone();
         for (dimension, open) in self.open.iter().enumerate() {
             if torus.is_cabled(dimension) && torus.sizes()[dimension] > 1 {
@@ -97,7 +115,7 @@ impl Grid<'_> {
             }
         }
         let (mut set, mut scratch) = (clean.clone(), clean.clone());
-        for prism in shapes.into_iter().take(CLEAN_SHAPES) {
+        for prism in shapes {
             set.copy_from_slice(&clean);
             for dimension in 0..torus.sizes().len() {
                 runs(torus, &mut set, dimension, u32::from(prism.extents[dimension]), &mut scratch);
@@ -110,13 +128,8 @@ impl Grid<'_> {
     }
 
     /// Any prism with enough free slots whose links no job uses; of those found, the one with the fewest slots left over.
-    pub fn any_prism(&self, routers: u32) -> Option<PlacedPrism> {
+    pub(super) fn any_prism(&self, routers: u32) -> Option<PlacedPrism> {
         let torus = self.search.torus;
-        let words = torus.words_of_plane() as usize;
-        let mut all = vec![u64::MAX; words];
-        if let (Some(last), used @ 1..) = (all.last_mut(), torus.routers() % u64::BITS) {
-            *last = (1 << used) - 1;
-        }
         let mut largest = vec![1; torus.sizes().len() + 1];
         for dimension in (0..torus.sizes().len()).rev() {
             largest[dimension] = largest[dimension + 1] * largest_side(torus, dimension);
@@ -129,18 +142,18 @@ impl Grid<'_> {
             rows: MOST_ROWS,
             best: None,
         };
-        search.descend(0, &all, &self.open, PlacedPrism { start: 0, extents: [1; 6] }, 1);
+        search.descend(0, &self.all_routers(), &self.open, PlacedPrism { start: 0, extents: [1; 6] }, 1);
         search.best.map(|(_, prism)| prism)
     }
 }
 
 /// The most routers that a prism can have in a dimension.
-fn largest_side(torus: &Torus, dimension: usize) -> u32 {
+pub(super) fn largest_side(torus: &Torus, dimension: usize) -> u32 {
     if torus.is_cabled(dimension) { torus.sizes()[dimension] } else { 1 }
 }
 
 /// Keeps the routers from which a run of `side` routers in a dimension is in the set.
-fn runs(torus: &Torus, set: &mut Routers, dimension: usize, side: u32, scratch: &mut Routers) {
+pub(super) fn runs(torus: &Torus, set: &mut Routers, dimension: usize, side: u32, scratch: &mut Routers) {
     let mut known = 1;
     while known < side {
         let by = known.min(side - known);
