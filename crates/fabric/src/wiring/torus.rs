@@ -191,6 +191,12 @@ impl Torus {
         Some(self.leaf_of_router[router as usize]).filter(|&leaf| leaf != NONE)
     }
 
+    /// Whether all routers have nodes, and leaves have the order of routers.
+    #[inline]
+    pub fn is_in_order(&self) -> bool {
+        self.is_in_order
+    }
+
     /// Whether each router has one node, and nodes have the order of routers.
     pub fn is_plain(&self, fabric: &Fabric) -> bool {
         fabric.nodes() == self.routers() && self.is_in_order

@@ -114,11 +114,19 @@ fn routers_with(search: &Search<'_>, slots: u32) -> Routers {
 
 /// The routers whose number of free slots is as wanted.
 fn routers_where(search: &Search<'_>, is_wanted: impl Fn(u32) -> bool) -> Routers {
-    let torus = search.torus;
+    let (torus, counts) = (search.torus, search.free.counts_of(1));
+    if torus.is_in_order() {
+        let add = |word: u64, &count: &u32| word << 1 | u64::from(is_wanted(count));
+        return counts
+            .chunks(u64::BITS as usize)
+            .map(|counts| counts.iter().rev().fold(0, add))
+            .collect();
+    }
     let mut routers = vec![0; torus.words_of_plane() as usize];
-    for (leaf, &count) in (0..).zip(search.free.counts_of(1)) {
+    for (leaf, &count) in (0..).zip(counts) {
         let router = torus.router_of_leaf(leaf);
-        routers[(router / u64::BITS) as usize] |= u64::from(is_wanted(count)) << (router % u64::BITS);
+        routers[(router / u64::BITS) as usize] |=
+            u64::from(is_wanted(count)) << (router % u64::BITS);
     }
     routers
 }
