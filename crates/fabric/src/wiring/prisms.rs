@@ -47,32 +47,26 @@ impl Torus {
         &all[all.partition_point(|prism| prism.routers < routers)..]
     }
 
-    /// The set of the routers whose router `by` places further in a dimension is in a set: `by` is less than the size.
-    /// Outside a mesh there is none.
+    /// The set of the routers whose router `by` places further in a dimension is in a set: `by` is from 1 to less than the
+    /// size. Outside a mesh there is none.
     pub fn shifted(&self, set: &[u64], dimension: usize, by: u32, into: &mut [u64]) {
         let (size, stride) = (self.sizes[dimension], self.strides[dimension]);
-        down(set, by * stride, into);
-        if by == 0 {
-            return;
-        }
         let inside = &self.shapes().below[dimension][(size - by) as usize];
-        for (word, inside) in into.iter_mut().zip(inside) {
-            *word &= inside;
-        }
+        down(set, by * stride, inside, into);
         if self.rings[dimension] {
             add_up(set, (size - by) * stride, inside, into);
         }
     }
 
-    /// The set of the routers whose router one place before in a dimension is in a set.
-    pub fn shifted_back(&self, set: &[u64], dimension: usize, into: &mut [u64]) {
+    /// The set of the routers whose router `by` places before in a dimension is in a set.
+    pub fn shifted_back(&self, set: &[u64], dimension: usize, by: u32, into: &mut [u64]) {
         let size = self.sizes[dimension];
         if self.rings[dimension] {
-            return self.shifted(set, dimension, size - 1, into);
+            return self.shifted(set, dimension, size - by, into);
         }
         into.fill(0);
-        let first = &self.shapes().below[dimension][1.min(size as usize)];
-        add_up(set, self.strides[dimension], first, into);
+        let first = &self.shapes().below[dimension][by as usize];
+        add_up(set, by * self.strides[dimension], first, into);
     }
 }
 
@@ -115,37 +109,30 @@ impl Shapes {
     }
 }
 
-/// Bit `n` of the answer is bit `n + by` of the set.
-fn down(set: &[u64], by: u32, into: &mut [u64]) {
+/// Bit `n` of the answer is bit `n + by` of the set if `n` is in a set `inside`, else 0.
+fn down(set: &[u64], by: u32, inside: &[u64], into: &mut [u64]) {
     let (words, bits) = ((by / u64::BITS) as usize, by % u64::BITS);
     let from = set.get(words..).unwrap_or(&[]);
     let (own, rest) = into.split_at_mut(from.len());
     rest.fill(0);
-    own.copy_from_slice(from);
-    if bits == 0 {
-        return;
+    for ((word, pair), inside) in own.iter_mut().zip(from.windows(2)).zip(inside) {
+        // In two steps: the second shift is by 64 if `bits` is 0.
+        *word = (pair[0] >> bits | pair[1] << 1 << (u64::BITS - 1 - bits)) & inside;
     }
-    let next = from.get(1..).unwrap_or(&[]);
-    for (word, next) in own.iter_mut().zip(next) {
-        *word = *word >> bits | next << (u64::BITS - bits);
-    }
-    if let Some(last) = own.last_mut() {
-        *last >>= bits;
+    if let (Some(word), Some(last)) = (own.last_mut(), from.last()) {
+        *word = last >> bits & inside[from.len() - 1];
     }
 }
 
 /// Adds to the answer, outside of a set `but`: bit `n` is bit `n - by` of the set.
 fn add_up(set: &[u64], by: u32, but: &[u64], into: &mut [u64]) {
     let (words, bits) = ((by / u64::BITS) as usize, by % u64::BITS);
-    let Some(own) = into.get_mut(words..) else { return };
-    let but = &but[words..];
-    for ((word, from), but) in own.iter_mut().zip(set).zip(but) {
-        *word |= from << bits & !but;
-    }
-    if bits == 0 || own.is_empty() {
+    let Some((word, own)) = into.get_mut(words..).and_then(<[u64]>::split_first_mut) else {
         return;
-    }
-    for ((word, before), but) in own[1..].iter_mut().zip(set).zip(&but[1..]) {
-        *word |= before >> (u64::BITS - bits) & !but;
+    };
+    let but = &but[words..];
+    *word |= set[0] << bits & !but[0];
+    for ((word, pair), but) in own.iter_mut().zip(set.windows(2)).zip(&but[1..]) {
+        *word |= (pair[1] << bits | pair[0] >> 1 >> (u64::BITS - 1 - bits)) & !but;
     }
 }

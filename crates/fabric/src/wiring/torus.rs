@@ -130,6 +130,12 @@ impl Torus {
         self.leaves.leaf_of(router)
     }
 
+    /// Whether all routers have nodes, and leaves have the order of routers.
+    #[inline]
+    pub fn is_in_order(&self) -> bool {
+        self.is_in_order
+    }
+
     /// Whether each router has one node, and nodes have the order of routers.
     pub fn is_plain(&self, fabric: &Fabric) -> bool {
         fabric.nodes() == self.routers() && self.leaves.is_in_order()

@@ -1,5 +1,7 @@
 //! The free routers and links of a torus, as sets of bits.
 
+use std::borrow::Cow;
+
 use super::Search;
 
 /// A set of routers.
@@ -31,6 +33,25 @@ impl<'a> Grid<'a> {
         Grid { search, most, full: routers_with(search, most), open }
     }
 
+    /// The routers with a free slot.
+    pub fn routers_with_slots(&self) -> Cow<'_, Routers> {
+        if self.most == 1 {
+            Cow::Borrowed(&self.full)
+        } else {
+            Cow::Owned(routers_where(self.search, |count| count > 0))
+        }
+    }
+
+    /// All routers.
+    pub fn all_routers(&self) -> Routers {
+        let mut all = vec![u64::MAX; self.full.len()];
+        if let (Some(last), used @ 1..) = (all.last_mut(), self.search.torus.routers() % u64::BITS)
+        {
+            *last = (1 << used) - 1;
+        }
+        all
+    }
+
     /// Of the routers with the fewest free slots that suffice, the one with the fewest neighbours that are free and can be
     /// reached: such a job uses no link, so it should not take a place where a prism could be.
     pub fn lone_router(&self) -> Option<u32> {
@@ -58,7 +79,7 @@ impl<'a> Grid<'a> {
             }
             let seen: Routers =
                 open.iter().zip(&self.full).map(|(open, full)| open & full).collect();
-            torus.shifted_back(&seen, dimension, &mut back);
+            torus.shifted_back(&seen, dimension, 1, &mut back);
             for (counter, (next, back)) in counter.iter_mut().zip(next.iter().zip(&back)) {
                 for mut carry in [*next, *back] {
                     for plane in &mut *counter {
@@ -88,10 +109,24 @@ fn routers_with(search: &Search<'_>, slots: u32) -> Routers {
             return routers;
         }
     }
-    let mut routers = vec![0; words as usize];
-    for (leaf, &count) in (0..).zip(search.free.counts_of(1)) {
+    routers_where(search, |count| count == slots)
+}
+
+/// The routers whose number of free slots is as wanted.
+fn routers_where(search: &Search<'_>, is_wanted: impl Fn(u32) -> bool) -> Routers {
+    let (torus, counts) = (search.torus, search.free.counts_of(1));
+    if torus.is_in_order() {
+        let add = |word: u64, &count: &u32| word << 1 | u64::from(is_wanted(count));
+        return counts
+            .chunks(u64::BITS as usize)
+            .map(|counts| counts.iter().rev().fold(0, add))
+            .collect();
+    }
+    let mut routers = vec![0; torus.words_of_plane() as usize];
+    for (leaf, &count) in (0..).zip(counts) {
         let router = torus.router_of_leaf(leaf);
-        routers[(router / u64::BITS) as usize] |= u64::from(count == slots) << (router % u64::BITS);
+        routers[(router / u64::BITS) as usize] |=
+            u64::from(is_wanted(count)) << (router % u64::BITS);
     }
     routers
 }

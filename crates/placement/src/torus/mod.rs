@@ -2,6 +2,7 @@
 
 mod cubes;
 mod grid;
+mod no_prism;
 mod prisms;
 
 use topolane_fabric::{NodeIndex, Torus};
@@ -54,8 +55,7 @@ impl Search<'_> {
             return Some(self.taken([grid.lone_router()?]));
         }
         let routers = self.wanted.div_ceil(most.max(1));
-        let found = grid.clean_prism(routers).or_else(|| grid.any_prism(routers));
-        if let Some(prism) = found {
+        if let Some(prism) = grid.prism(routers) {
             return Some(self.taken(prism.routers(self.torus)));
         }
         if self.torus.is_pod() {

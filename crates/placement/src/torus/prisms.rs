@@ -80,15 +80,30 @@ impl Grid<'_> {
         rows.iter().map(free).sum()
     }
 
-    /// A prism of free routers whose links no job uses, around it neither: of the smallest shapes the first that there
-    /// is, and the more compact of shapes of nearly the same size.
-    pub fn clean_prism(&self, routers: u32) -> Option<PlacedPrism> {
-        let torus = self.search.torus;
-        let all = torus.prisms(routers);
+    /// A prism with at least this number of routers, enough free slots and links that no job uses.
+    pub fn prism(&self, routers: u32) -> Option<PlacedPrism> {
+        let shapes = self.small_shapes(routers);
+        // Most jobs that get a prism get one of the first shape. Most others get none, which is quicker to prove than to
+        // search for.
+        let first = shapes.iter().min_by_key(|prism| prism.price);
+        self.clean_prism(first).or_else(|| {
+            if self.has_no_prism(routers) {
+                return None;
+            }
+            self.clean_prism(compact(shapes)).or_else(|| self.any_prism(routers))
+        })
+    }
+
+    /// The smallest shapes with at least this number of routers.
+    fn small_shapes(&self, routers: u32) -> &[Prism] {
+        let all = self.search.torus.prisms(routers);
         let near = all.partition_point(|prism| prism.routers <= routers + routers / 8 + 1);
-        let near = near.clamp(CLEAN_SHAPES, MOST_COMPARED).min(all.len());
-        let mut shapes: Vec<&Prism> = all[..near].iter().collect();
-        shapes.sort_by_key(|prism| prism.price);
+        &all[..near.clamp(CLEAN_SHAPES, MOST_COMPARED).min(all.len())]
+    }
+
+    /// A prism of free routers whose links no job uses, around it neither: of these shapes the first that there is.
+    fn clean_prism<'a>(&self, shapes: impl IntoIterator<Item = &'a Prism>) -> Option<PlacedPrism> {
+        let torus = self.search.torus;
         let mut clean = self.full.clone();
         for (dimension, open) in self.open.iter().enumerate() {
             if torus.is_cabled(dimension) && torus.sizes()[dimension] > 1 {
@@ -97,7 +112,7 @@ impl Grid<'_> {
             }
         }
         let (mut set, mut scratch) = (clean.clone(), clean.clone());
-        for prism in shapes.into_iter().take(CLEAN_SHAPES) {
+        for prism in shapes {
             set.copy_from_slice(&clean);
             for dimension in 0..torus.sizes().len() {
                 runs(torus, &mut set, dimension, u32::from(prism.extents[dimension]), &mut scratch);
@@ -110,13 +125,8 @@ impl Grid<'_> {
     }
 
     /// Any prism with enough free slots whose links no job uses; of those found, the one with the fewest slots left over.
-    pub fn any_prism(&self, routers: u32) -> Option<PlacedPrism> {
+    fn any_prism(&self, routers: u32) -> Option<PlacedPrism> {
         let torus = self.search.torus;
-        let words = torus.words_of_plane() as usize;
-        let mut all = vec![u64::MAX; words];
-        if let (Some(last), used @ 1..) = (all.last_mut(), torus.routers() % u64::BITS) {
-            *last = (1 << used) - 1;
-        }
         let mut largest = vec![1; torus.sizes().len() + 1];
         for dimension in (0..torus.sizes().len()).rev() {
             largest[dimension] = largest[dimension + 1] * largest_side(torus, dimension);
@@ -129,18 +139,37 @@ impl Grid<'_> {
             rows: MOST_ROWS,
             best: None,
         };
-        search.descend(0, &all, &self.open, PlacedPrism { start: 0, extents: [1; 6] }, 1);
+        search.descend(
+            0,
+            &self.all_routers(),
+            &self.open,
+            PlacedPrism { start: 0, extents: [1; 6] },
+            1,
+        );
         search.best.map(|(_, prism)| prism)
     }
 }
 
+/// The most compact of some shapes.
+fn compact(shapes: &[Prism]) -> impl Iterator<Item = &Prism> {
+    let mut shapes: Vec<&Prism> = shapes.iter().collect();
+    shapes.sort_by_key(|prism| prism.price);
+    shapes.into_iter().take(CLEAN_SHAPES)
+}
+
 /// The most routers that a prism can have in a dimension.
-fn largest_side(torus: &Torus, dimension: usize) -> u32 {
+pub(super) fn largest_side(torus: &Torus, dimension: usize) -> u32 {
     if torus.is_cabled(dimension) { torus.sizes()[dimension] } else { 1 }
 }
 
 /// Keeps the routers from which a run of `side` routers in a dimension is in the set.
-fn runs(torus: &Torus, set: &mut Routers, dimension: usize, side: u32, scratch: &mut Routers) {
+pub(super) fn runs(
+    torus: &Torus,
+    set: &mut Routers,
+    dimension: usize,
+    side: u32,
+    scratch: &mut Routers,
+) {
     let mut known = 1;
     while known < side {
         let by = known.min(side - known);
@@ -250,6 +279,96 @@ impl AnyPrism<'_> {
             if self.best.as_ref().is_none_or(|best| price < best.0) {
                 self.best = Some((price, prism));
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+    use topolane_fabric::{Fabric, preset};
+
+    use super::*;
+    use crate::torus::Search;
+    use crate::{Occupancy, Request, policy};
+
+    /// A machine on which jobs of these sizes started, each that had a place: of the policy `isolated`, or, if they begin
+    /// with `true`, on random nodes.
+    fn state(name: &str, jobs: &[(bool, u32)]) -> Occupancy {
+        let fabric = Arc::new(Fabric::build(&preset(name).unwrap().unwrap()).unwrap());
+        let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+        for (id, &(is_random, nodes)) in (1..).zip(jobs) {
+            let rule = policy(if is_random { "random" } else { "isolated" }, id).unwrap();
+            let request = Request::whole_nodes(id, nodes.min(fabric.nodes()), 1.0);
+            if let Ok(placement) = rule.place(&request, &occupancy) {
+                occupancy.claim(&placement).unwrap();
+            }
+        }
+        occupancy
+    }
+
+    /// Calls `see` with the grid, and the routers that the job needs, for each job of several routers.
+    fn for_each_job(occupancy: &Occupancy, mut see: impl FnMut(&Grid<'_>, u32)) {
+        for wanted in 2..=occupancy.idle_nodes() {
+            let free = &occupancy.free_slots(&Request::whole_nodes(0, wanted, 1.0));
+            let torus = occupancy.fabric().wiring().torus().unwrap();
+            let used = occupancy.used_links().unwrap();
+            let most = free.largest(1);
+            if most < wanted {
+                let search = Search { torus, free, used, wanted };
+                see(&Grid::new(&search, most), wanted.div_ceil(most));
+            }
+        }
+    }
+
+    /// The prism that the search alone finds.
+    fn searched(grid: &Grid<'_>, routers: u32) -> Option<PlacedPrism> {
+        let found = grid.clean_prism(compact(grid.small_shapes(routers)));
+        found.or_else(|| grid.any_prism(routers))
+    }
+
+    proptest! {
+        /// The proof that there is no prism changes no answer: each job gets the prism that the search alone finds, or
+        /// none if it finds none.
+        #[test]
+        fn a_proof_changes_no_answer(
+            name in prop::sample::select(vec![
+                "torus(size=4x4x4)", "torus(size=4mx4mx4m)", "torus(size=5x3x2, nodes=2)", "torus(size=3x6x5m)",
+                "torus(size=9x8)", "torus(size=11mx13)", "torus(size=2x3x2x3x2)", "torus(size=3x2x2mx2x3x2, nodes=3)",
+                "torus(size=7x6x5)", "torus(size=8x4x4, cube=2x2x2)", "torus(size=8x8x8, cube=4x4x4)",
+            ]),
+            jobs in prop::collection::vec((prop::bool::weighted(0.2), prop_oneof![1u32..4, 1u32..40]), 0..40),
+        ) {
+            let mut different = Vec::new();
+            for_each_job(&state(name, &jobs), |grid, routers| {
+                let alone = searched(grid, routers);
+                let is_right = alone.is_none() || !grid.has_no_prism(routers);
+                if !is_right || grid.prism(routers) != alone {
+                    different.push((routers, alone));
+                }
+            });
+            prop_assert_eq!(different, Vec::new());
+        }
+    }
+
+    /// Of the jobs that get no prism, few need the search: on a machine whose free nodes are in pieces.
+    #[test]
+    fn most_refusals_are_proven() {
+        for name in ["torus(size=12x12x12)", "torus(size=12mx12mx12m)", "torus(size=7x6x6x7)"] {
+            let jobs: Vec<(bool, u32)> =
+                (1..60).map(|job| (job % 9 == 0, 1 + job * 37 % 90)).collect();
+            let (mut refused, mut proven) = (0, 0);
+            for_each_job(&state(name, &jobs), |grid, routers| {
+                if grid.prism(routers).is_none() {
+                    refused += 1;
+                    proven += u32::from(grid.has_no_prism(routers));
+                }
+            });
+            assert!(refused > 50 && proven * 10 > refused * 9, "{name}: {proven} of {refused}");
         }
     }
 }
