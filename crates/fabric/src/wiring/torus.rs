@@ -133,7 +133,7 @@ impl Torus {
     /// Whether all routers have nodes, and leaves have the order of routers.
     #[inline]
     pub fn is_in_order(&self) -> bool {
-        self.is_in_order
+        self.leaves.is_in_order()
     }
 
     /// Whether each router has one node, and nodes have the order of routers.
