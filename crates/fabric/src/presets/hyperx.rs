@@ -19,13 +19,13 @@ pub(super) fn from_arguments(name: &str, arguments: &str) -> Result<Description,
                 Some(sizes) => dimensions = sizes,
                 None => return refuse(format!("{} is not such as size=8x8", shown(argument))),
             },
-            "cables" => match numbers() {
-                Some(counts) => cables = Some(counts),
-                None => {
+            "cables" => {
+                cables = numbers();
+                if cables.is_none() {
                     let words = "cables=2, or cables=1x2 for each dimension";
                     return refuse(format!("{} is not such as {words}", shown(argument)));
                 }
-            },
+            }
             "nodes" => match number(text).filter(|count| (1..=MOST_ON_ROUTER).contains(count)) {
                 Some(count) => nodes = count,
                 None => {
