@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,24 @@ def test_nothing_stays_when_a_run_is_killed(tmp_path: Path) -> None:
         until(lambda: runs(server))
         run.send_signal(signal.SIGKILL)
     until(lambda: not runs(server))
+
+
+def test_what_runs_outside_while_a_test_runs_is_seen() -> None:
+    """A test that needs quiet cores is not judged if another program used one in between, and neither before nor after."""
+    judging = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
+        "import pytest; from quiet_cores import QuietCores\n"
+        "quiet = QuietCores(); print('begun', flush=True); sys.stdin.readline()\n"
+        "try: quiet.judge(False, 'judged')\n"
+        "except pytest.skip.Exception as skipped: print(skipped)\n"
+    )
+    outside = "import time\nwhile time.process_time() < 1: pass"
+    command = [ENCLOSED, sys.executable, "-c", judging]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdin and run.stdout and run.stdout.readline() == "begun\n"
+        subprocess.run([sys.executable, "-c", outside], check=True)
+        said, _ = run.communicate("\n")
+    assert said == "not judged: the machine is too busy\n"
 
 
 def runs(name: str) -> bool:
