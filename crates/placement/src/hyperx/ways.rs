@@ -31,7 +31,7 @@ impl<'a> Ways<'a> {
         self.words.get()
     }
 
-    /// Whether the search has computed so much that it should end.
+    /// Whether the search has reached its bound.
     pub fn are_costly(&self) -> bool {
         self.words() > MOST_WORDS
     }
