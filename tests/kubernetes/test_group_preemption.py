@@ -272,8 +272,10 @@ def test_pods_go_before_groups_that_are_younger(empty: ControlPlane) -> None:
     (group,) = fill(empty, (48,))
     first = name()
     empty.submit(first, 16, priorityClassName="high")
-    assert {int(node[1:]) // RACK for node in empty.placed(first, 16)} == {3}
-    assert len(empty.pods(group)) == 48
+    nodes = empty.placed(first, 16)
+    seen = nodes, empty.events(first), empty.events(group)
+    assert {int(node[1:]) // RACK for node in nodes} == {3}, seen
+    assert len(empty.pods(group)) == 48, seen
 
 
 def test_priorities_that_differ_in_a_group(empty: ControlPlane) -> None:
