@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import tomllib
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 Link = tuple[str, str]
 """From one switch to another."""
+L = TypeVar("L")
 
 
 def hosts(text: str) -> list[str]:
@@ -42,6 +44,69 @@ def _expanded(part: str) -> list[str]:
     return names
 
 
+class ShortestWays:
+    """The shortest ways between switches over their cables."""
+
+    def __init__(self, near: Mapping[str, Collection[str]]) -> None:
+        self.near = near
+        self.far = {name: self._distances(name) for name in near}
+        self._ways: dict[Link, frozenset[Link]] = {}
+
+    def _distances(self, start: str) -> dict[str, int]:
+        found, waiting = {start: 0}, deque([start])
+        while waiting:
+            at = waiting.popleft()
+            for other in self.near[at]:
+                if other not in found:
+                    found[other] = found[at] + 1
+                    waiting.append(other)
+        return found
+
+    def links(self, a: str, b: str) -> frozenset[Link]:
+        """The links of all shortest ways from one switch to another."""
+        known = self._ways.get((a, b))
+        if known is None:
+            whole = self.far[a][b]
+            known = frozenset(
+                (at, other)
+                for at, gone in self.far[a].items()
+                for other in self.near[at]
+                if gone + 1 + self.far[other][b] == whole
+            )
+            self._ways[a, b] = known
+        return known
+
+
+def shared_links(
+    links_of: Callable[[list[str]], set[L]], states: Iterable[Mapping[int, list[str]]]
+) -> list[dict[L, list[int]]]:
+    """Of each state with such links, the links that two or more jobs may use, with these jobs. A job keeps its nodes."""
+    found = []
+    held: dict[int, set[L]] = {}
+    for jobs in states:
+        held = {job: held[job] if job in held else links_of(nodes) for job, nodes in jobs.items()}
+        if sum(map(len, held.values())) > len(set().union(*held.values())):
+            users: dict[L, list[int]] = {}
+            for job, links in held.items():
+                for link in links:
+                    users.setdefault(link, []).append(job)
+            found.append({link: jobs for link, jobs in users.items() if len(jobs) > 1})
+    return found
+
+
+def leaves_of(site: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The nodes of each switch of a site that has nodes."""
+    leaves: dict[str, list[str]] = {}
+    if "children" in site:
+        nodes, each = hosts(site["nodes"]), site["children"][0]
+        for number in range(len(nodes) // each):
+            leaves[f"leaf{number}"] = nodes[number * each : (number + 1) * each]
+    for switch in site.get("switch", []):
+        if "nodes" in switch:
+            leaves[switch["name"]] = hosts(switch["nodes"])
+    return leaves
+
+
 class Cables:
     """The switches, groups and cables of a machine in Topolane's own format."""
 
@@ -66,32 +131,7 @@ class Cables:
                         self.near[here].add(there)
                     else:
                         self.between[ends].add((here, there))
-        self.far = {name: self._distances(name) for name in names}
-        self.ways: dict[Link, frozenset[Link]] = {}
-
-    def _distances(self, start: str) -> dict[str, int]:
-        found, waiting = {start: 0}, deque([start])
-        while waiting:
-            at = waiting.popleft()
-            for other in self.near[at]:
-                if other not in found:
-                    found[other] = found[at] + 1
-                    waiting.append(other)
-        return found
-
-    def inside(self, a: str, b: str) -> frozenset[Link]:
-        """The links of all shortest ways from one switch of a group to another."""
-        known = self.ways.get((a, b))
-        if known is None:
-            whole = self.far[a][b]
-            known = frozenset(
-                (at, other)
-                for at, gone in self.far[a].items()
-                for other in self.near[at]
-                if gone + 1 + self.far[other][b] == whole
-            )
-            self.ways[a, b] = known
-        return known
+        self.ways = ShortestWays({name: self.near[name] for name in names})
 
     def links_of(self, nodes: Iterable[str]) -> set[Link]:
         """All links that a job on these nodes may use."""
@@ -103,14 +143,14 @@ class Cables:
         for group, own in switches.items():
             for a in own:
                 for b in own:
-                    links |= self.inside(a, b)
+                    links |= self.ways.links(a, b)
             for other in switches.keys() - {group}:
                 for here, there in self.between[group, other]:
                     links.add((here, there))
                     for a in own:
-                        links |= self.inside(a, here)
+                        links |= self.ways.links(a, here)
                     for b in switches[other]:
-                        links |= self.inside(there, b)
+                        links |= self.ways.links(there, b)
         return links
 
     def leads_to_another_group(self, link: Link) -> bool:

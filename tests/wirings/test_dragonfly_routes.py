@@ -25,7 +25,7 @@ def ways(cables: Cables, a: str, b: str) -> Iterator[tuple[tuple[Link, ...], flo
         yield (), 1.0
         return
     for other in cables.near[a]:
-        if cables.far[other].get(b, -1) == cables.far[a][b] - 1:
+        if cables.ways.far[other].get(b, -1) == cables.ways.far[a][b] - 1:
             for rest, weight in ways(cables, other, b):
                 yield ((a, other), *rest), cables.bandwidth[a, other] * weight
 

@@ -10,7 +10,7 @@ import random
 import sys
 
 import pytest
-from closure import Link
+from closure import Link, shared_links
 from hyperx_closure import HyperX
 from test_isolation import states
 from topolane._engine import LinkUse, Machine, Refusal, State
@@ -53,19 +53,9 @@ def made(name: str) -> tuple[Machine, HyperX]:
 
 
 def faults(name: str, policy: str, count: int, seed: int) -> list[dict[Link, list[int]]]:
-    """Of each state with such links, the links that two or more jobs may use, with these jobs."""
+    """The links that jobs share in random states under a policy."""
     fabric, hyperx = made(name)
-    found = []
-    held: dict[int, set[Link]] = {}
-    for jobs in states(fabric, policy, count, seed):
-        held = {job: held[job] if job in held else hyperx.links_of(nodes) for job, nodes in jobs.items()}
-        if sum(map(len, held.values())) > len(set().union(*held.values())):
-            users: dict[Link, list[int]] = {}
-            for job, links in held.items():
-                for link in links:
-                    users.setdefault(link, []).append(job)
-            found.append({link: jobs for link, jobs in users.items() if len(jobs) > 1})
-    return found
+    return shared_links(hyperx.links_of, states(fabric, policy, count, seed))
 
 
 @pytest.mark.parametrize("name", WIRINGS)
@@ -108,7 +98,7 @@ def most_free_slots(hyperx: HyperX, jobs: dict[int, list[str]]) -> int:
         if node not in busy:
             room[switch] = room.get(switch, 0) + 1
     switches = list(room)
-    friends = {a: {b for b in switches if not hyperx.way(a, b) & used} for a in switches}
+    friends = {a: {b for b in switches if not hyperx.ways.links(a, b) & used} for a in switches}
     best = 0
 
     def grow(slots: int, able: list[str]) -> None:

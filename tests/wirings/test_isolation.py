@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from closure import Cables, Link
+from closure import Cables, Link, shared_links
 from topolane._engine import Machine, Refusal, State
 from topolane.sources import machine
 
@@ -112,22 +112,15 @@ def states(fabric: Machine, policy: str, count: int, seed: int) -> Iterator[dict
 
 def faults(name: str, policy: str, count: int, seed: int) -> list[dict[Link, list[int]]]:
     fabric, cables = made(name)
-    found = []
-    known: dict[tuple[str, ...], set[Link]] = {}
-    for jobs in states(fabric, policy, count, seed):
-        users: dict[Link, list[int]] = {}
-        for job, nodes in jobs.items():
-            links = known.setdefault(tuple(nodes), cables.links_of(nodes))
-            for link in links:
-                users.setdefault(link, []).append(job)
-        shared = {
-            link: users
-            for link, users in users.items()
-            if len(users) > 1 and (policy == "isolated" or cables.leads_to_another_group(link))
+    found = [
+        {
+            link: jobs
+            for link, jobs in shared.items()
+            if policy == "isolated" or cables.leads_to_another_group(link)
         }
-        if shared:
-            found.append(shared)
-    return found
+        for shared in shared_links(cables.links_of, states(fabric, policy, count, seed))
+    ]
+    return [shared for shared in found if shared]
 
 
 @pytest.mark.parametrize("policy", ["isolated", "isolated-global"])

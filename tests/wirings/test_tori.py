@@ -10,6 +10,7 @@ import random
 import sys
 
 import pytest
+from closure import shared_links
 from test_isolation import states
 from topolane._engine import LinkUse, Machine, Refusal, State
 from topolane.sources import machine
@@ -54,19 +55,9 @@ def made(name: str) -> tuple[Machine, Torus]:
 
 
 def faults(name: str, policy: str, count: int, seed: int) -> list[dict[Link, list[int]]]:
-    """Of each state with such links, the links that two or more jobs may use, with these jobs."""
+    """The links that jobs share in random states under a policy."""
     fabric, torus = made(name)
-    found = []
-    held: dict[int, set[Link]] = {}
-    for jobs in states(fabric, policy, count, seed):
-        held = {job: held[job] if job in held else torus.links_of(nodes) for job, nodes in jobs.items()}
-        if sum(map(len, held.values())) > len(set().union(*held.values())):
-            users: dict[Link, list[int]] = {}
-            for job, links in held.items():
-                for link in links:
-                    users.setdefault(link, []).append(job)
-            found.append({link: jobs for link, jobs in users.items() if len(jobs) > 1})
-    return found
+    return shared_links(torus.links_of, states(fabric, policy, count, seed))
 
 
 @pytest.mark.parametrize("name", WIRINGS)

@@ -16,7 +16,7 @@ import math
 import tomllib
 from collections.abc import Iterable, Sequence
 
-from closure import hosts
+from closure import hosts, leaves_of
 
 Router = tuple[int, ...]
 Link = tuple[object, object]
@@ -32,15 +32,7 @@ class Torus:
         self.sizes: list[int] = table["dimensions"]
         self.wrap: list[bool] = table.get("wrap", [True] * len(self.sizes))
         self.cube: list[int] = table.get("cube", [])
-        leaves: dict[str, list[str]] = {}
-        if "children" in site:
-            nodes = hosts(site["nodes"])
-            each = site["children"][0]
-            for number in range(len(nodes) // each):
-                leaves[f"leaf{number}"] = nodes[number * each : (number + 1) * each]
-        for switch in site.get("switch", []):
-            if "nodes" in switch:
-                leaves[switch["name"]] = hosts(switch["nodes"])
+        leaves = leaves_of(site)
         names = hosts(table["routers"]) if "routers" in table else list(leaves)
         places = dict(zip(names, self._places(), strict=True))
         self.router_of = {node: places[leaf] for leaf, nodes in leaves.items() for node in nodes}
