@@ -49,6 +49,8 @@ for Slurm, Nova or a guest.
 """
 
 
+RUNNING: set[subprocess.Popen[bytes]] = set()
+"""The commands that run now, of all parts."""
 FEW_FAILURES = "--maxfail=6"
 """If all tests of a host fail, each would otherwise take until its deadline."""
 
@@ -75,12 +77,15 @@ class Part:
         for command in self.commands:
             words = [*ENDED_WITH_THIS, *(["nice", "-n", "19"] if self.yielding else []), *command]
             running = subprocess.Popen(words, cwd=TREE, env=environment, stdout=output, stderr=output)
+            RUNNING.add(running)
             try:
                 _, status, used = os.wait4(running.pid, 0)
             except BaseException:  # after Ctrl-C too, no process may be left running
                 running.kill()
                 running.wait()
                 raise
+            finally:
+                RUNNING.discard(running)
             running.returncode = code = os.waitstatus_to_exitcode(status)
             processor += used.ru_utime + used.ru_stime
             if code:
@@ -136,12 +141,19 @@ RUST_BUILD = Part("build of the Rust tests", [[*CARGO_TEST, "--no-run"]])
 
 
 def together(front: Part, *behind: Part) -> list[Outcome]:
-    """Runs parts at the same time. The output of `behind` is printed after `front` has ended."""
+    """Runs parts at the same time. The output of `behind` is printed after `front` has ended. If `front` is
+    interrupted, the others end with it.
+    """
     with contextlib.ExitStack() as stack:
         others = stack.enter_context(ThreadPoolExecutor(len(behind)))
         kept = [stack.enter_context(tempfile.TemporaryFile()) for _ in behind]
         later = [others.submit(part.run, file) for part, file in zip(behind, kept, strict=True)]
-        outcomes = [front.run()]
+        try:
+            outcomes = [front.run()]
+        except BaseException:  # only the main thread gets Ctrl-C, and it would wait for the other parts
+            for command in list(RUNNING):
+                command.kill()
+            raise
         for part, file, outcome in zip(behind, kept, later, strict=True):
             outcomes.append(outcome.result())
             file.seek(0)

@@ -13,22 +13,24 @@ from test_enclosed import enclosed, runs
 from waiting import until
 
 TOOLS = Path(__file__).parents[2] / "tools"
-PART = """
+PARTS = """
 import signal, sys
 sys.path.insert(0, sys.argv[1])
-from run_tests import Part
+from run_tests import Part, together
 signal.signal(signal.SIGINT, signal.default_int_handler)
-Part("endless", [["bash", "-c", f"setsid bash -c 'exec -a {sys.argv[2]} sleep 600' & exec sleep 600"]]).run()
+part = Part("endless", [["bash", "-c", f"setsid bash -c 'exec -a {sys.argv[2]} sleep 600' & exec sleep 600"]])
+together(Part("in front", [["sleep", "600"]]), part) if sys.argv[3] == "behind" else part.run()
 """
 
 
+@pytest.mark.parametrize("place", ["alone", "behind"])
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT])
-def test_what_a_part_started_ends_with_the_runner(end: signal.Signals, tmp_path: Path) -> None:
-    """Also by kill -9. Else its tests and what they build would go on and use the cores."""
+def test_what_a_part_started_ends_with_the_runner(end: signal.Signals, place: str, tmp_path: Path) -> None:
+    """Also by kill -9, and also behind another part. Else its tests and what they build would go on and use the cores."""
     name = f"{tmp_path.name}-{os.getpid()}"
     if enclosed("readlink /proc/self/ns/net").stdout.strip() == os.readlink("/proc/self/ns/net"):
         pytest.skip("this process may make no namespaces")
-    with subprocess.Popen([sys.executable, "-c", PART, TOOLS, name], stderr=subprocess.DEVNULL) as runner:
+    with subprocess.Popen([sys.executable, "-c", PARTS, TOOLS, name, place], stderr=subprocess.DEVNULL) as runner:
         until(lambda: runs(name), "the part runs")
         runner.send_signal(end)
     until(lambda: not runs(name), "all that it started has ended")
