@@ -100,7 +100,7 @@ def test_pages_of_studies_count_as_the_rows_do() -> None:
         f"{sites.tested} rows are tested: {sites.values_agree} of {sites.values} values agree, and "
         f"{sites.sides_agree} of {sites.sides} directions"
     ) in page("sites-paper")
-    isolation = page("isolation")
+    isolation = page("sc18-paper")
     assert (
         f"{network.values_agree} of {network.values} tested values agree, and {network.sides_agree} of "
         f"{network.sides} directions"

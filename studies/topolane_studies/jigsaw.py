@@ -1,6 +1,6 @@
 """Rules that give jobs links of their own, measured as Jigsaw (HPDC'21) was: what isolation costs a full machine.
 
-No code and no full text of Jigsaw are at hand: docs/explanation/isolation-at-full-load.md says
+No code and no full text of Jigsaw are at hand: docs/explanation/jigsaw-paper.md says
 what of it is published and what is rebuilt.
 """
 

@@ -1,7 +1,7 @@
 """Interference-free node allocation on fat trees (SC'18): waits, utilisation, makespan, APH.
 
 The paper's job logs are not public. The months here are synthetic; they match what the paper says of
-its logs (docs/explanation/isolation.md), so absolute waits may differ; every row says by how much.
+its logs (docs/explanation/sc18-paper.md), so absolute waits may differ; every row says by how much.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@
  */
 typedef enum topolane_status {
   /*
-   As asked.
+   The call did what was asked.
    */
   TOPOLANE_STATUS_OK = 0,
   /*
@@ -150,7 +150,7 @@ typedef struct topolane_request {
    */
   const uint32_t *eligible;
   /*
-   How many; `SIZE_MAX` for all nodes of the machine, which is what `topolane_request_init` sets.
+   Entries in `eligible`; `SIZE_MAX` for all nodes of the machine, which is what `topolane_request_init` sets.
    */
   size_t eligible_count;
   /*
@@ -158,7 +158,7 @@ typedef struct topolane_request {
    */
   const uint32_t *members;
   /*
-   How many.
+   The number of entries in `members`.
    */
   size_t member_count;
   /*
@@ -195,11 +195,11 @@ typedef struct topolane_request {
    */
   const uint32_t *all_slots;
   /*
-   How many; nodes beyond them have no slot. Since version 4.
+   The number of entries in `free_slots`; nodes beyond them have no slot. Since version 4.
    */
   size_t slot_count;
   /*
-   The group that it is to lie in, for every policy: `unconstrained`, `preferred:LEVEL` or `required:LEVEL`, where LEVEL is
+   The group that must hold the job, under every policy: `unconstrained`, `preferred:LEVEL` or `required:LEVEL`, where LEVEL is
    `node`, `leaf`, `pod`, `domain` or the number of a level of the tree; NULL: the policy's own rule. Since version 4.
    */
   const char *within;
@@ -214,7 +214,7 @@ typedef struct topolane_numbers {
    */
   const uint32_t *first;
   /*
-   How many.
+   How many numbers there are.
    */
   size_t count;
 } topolane_numbers;
@@ -252,7 +252,7 @@ typedef struct topolane_obstacle {
    */
   const uint64_t *jobs;
   /*
-   How many.
+   The number of entries in `jobs`.
    */
   size_t job_count;
 } topolane_obstacle;
@@ -286,7 +286,7 @@ typedef struct topolane_candidate {
    */
   const uint32_t *nodes;
   /*
-   How many.
+   The number of entries in `nodes`.
    */
   size_t node_count;
   /*
@@ -309,7 +309,7 @@ typedef struct topolane_room {
    */
   const struct topolane_candidate *candidates;
   /*
-   How many.
+   The number of entries in `candidates`.
    */
   size_t candidate_count;
   /*
@@ -317,7 +317,7 @@ typedef struct topolane_room {
    */
   const uint32_t *budgets;
   /*
-   How many.
+   The number of entries in `budgets`.
    */
   size_t budget_count;
   /*
@@ -356,7 +356,7 @@ typedef struct topolane_held {
    */
   const uint32_t *nodes;
   /*
-   How many.
+   The number of entries in `nodes`.
    */
   size_t node_count;
   /*
@@ -372,7 +372,7 @@ typedef struct topolane_held {
    */
   const uint32_t *links;
   /*
-   How many.
+   The number of entries in `links`.
    */
   size_t link_count;
   /*

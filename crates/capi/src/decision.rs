@@ -25,7 +25,7 @@ pub struct Decision {
 pub struct Numbers {
     /// The first; NULL if there are none.
     pub first: *const u32,
-    /// How many.
+    /// How many numbers there are.
     pub count: usize,
 }
 

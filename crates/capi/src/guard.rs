@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
-    /// As asked.
+    /// The call did what was asked.
     Ok = 0,
     /// The policy refuses the request.
     Refused = 1,

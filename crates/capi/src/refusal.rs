@@ -43,7 +43,7 @@ pub struct Obstacle {
     pub uplinks: u32,
     /// The jobs that hold what is missing, ascending.
     pub jobs: *const u64,
-    /// How many.
+    /// The number of entries in `jobs`.
     pub job_count: usize,
 }
 

@@ -40,11 +40,11 @@ pub struct Request {
     pub amount_count: usize,
     /// Nodes that it may use.
     pub eligible: *const u32,
-    /// How many; `SIZE_MAX` for all nodes of the machine, which is what `topolane_request_init` sets.
+    /// Entries in `eligible`; `SIZE_MAX` for all nodes of the machine, which is what `topolane_request_init` sets.
     pub eligible_count: usize,
     /// Nodes on which members of the same group run, once per member.
     pub members: *const u32,
-    /// How many.
+    /// The number of entries in `members`.
     pub member_count: usize,
     /// Whether a slot takes nothing of what is counted of its node, so that any number of jobs may be on it. `amounts` are
     /// then not looked at. For a caller that knows itself which nodes have room and names them in `eligible`. Since version 2.
@@ -65,9 +65,9 @@ pub struct Request {
     /// The slots of each node if nothing ran on it, an entry for each of `free_slots`; NULL: the free ones. They
     /// distinguish *not now* from *never*. Since version 4.
     pub all_slots: *const u32,
-    /// How many; nodes beyond them have no slot. Since version 4.
+    /// The number of entries in `free_slots`; nodes beyond them have no slot. Since version 4.
     pub slot_count: usize,
-    /// The group that it is to lie in, for every policy: `unconstrained`, `preferred:LEVEL` or `required:LEVEL`, where LEVEL is
+    /// The group that must hold the job, under every policy: `unconstrained`, `preferred:LEVEL` or `required:LEVEL`, where LEVEL is
     /// `node`, `leaf`, `pod`, `domain` or the number of a level of the tree; NULL: the policy's own rule. Since version 4.
     pub within: *const c_char,
 }

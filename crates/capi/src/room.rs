@@ -35,7 +35,7 @@ pub struct Candidate {
     pub uses: u32,
     /// Nodes on which it leaves something, where the caller counts slots.
     pub nodes: *const u32,
-    /// How many.
+    /// The number of entries in `nodes`.
     pub node_count: usize,
     /// The amounts of each kind that it leaves, node after node: `node_count` times `kinds`.
     pub amounts: *const i64,
@@ -50,11 +50,11 @@ pub struct RoomLimits {
     pub size: usize,
     /// The jobs that may go. Of sets that cost the same, one of earlier candidates is named.
     pub candidates: *const Candidate,
-    /// How many.
+    /// The number of entries in `candidates`.
     pub candidate_count: usize,
     /// How much of each budget may be used up.
     pub budgets: *const u32,
-    /// How many.
+    /// The number of entries in `budgets`.
     pub budget_count: usize,
     /// How many kinds of amounts slots follow from, for a caller that counts slots itself; 0: the state counts.
     pub kinds: usize,

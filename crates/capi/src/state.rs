@@ -49,7 +49,7 @@ pub struct Held {
     pub id: u64,
     /// Its nodes in rank order, once per slot.
     pub nodes: *const u32,
-    /// How many.
+    /// The number of entries in `nodes`.
     pub node_count: usize,
     /// What each slot takes from its node; none: the whole node.
     pub amounts: *const Amount,
@@ -57,7 +57,7 @@ pub struct Held {
     pub amount_count: usize,
     /// The cables that only this job may use.
     pub links: *const u32,
-    /// How many.
+    /// The number of entries in `links`.
     pub link_count: usize,
     /// The share of full bandwidth on them.
     pub bandwidth_share: f64,

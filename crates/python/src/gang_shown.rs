@@ -70,7 +70,7 @@ pub struct GangSwitch {
     fillers: Vec<JobId>,
 }
 
-/// The methods that the agent uses. Immutable.
+/// How the agent stops jobs, keeps them on cores and ranks fillers. Immutable.
 #[pyclass(frozen, get_all, module = "topolane._engine")]
 pub struct GangMeans {
     /// The method to stop jobs: freeze, freezer, signals or pause.

@@ -108,7 +108,7 @@ impl From<InputError> for Halt {
 }
 
 impl PreparedRun {
-    /// Does it. Calls `report` now and then with the share of the jobs that has ended; `report` may end the run.
+    /// Runs the simulation. Calls `report` now and then with the share of the jobs that has ended; `report` may end the run.
     fn here<E: From<InputError>>(
         self,
         report: &mut dyn FnMut(f64) -> Result<(), E>,
@@ -127,7 +127,7 @@ impl PreparedRun {
         Ok(EndedRun { options, outcome, metrics })
     }
 
-    /// Does it on a thread of its own, while this one answers to signals: one pass of a queue may take minutes. What `tell` raises
+    /// Runs the simulation on a thread of its own, while this one answers to signals: one pass of a queue may take minutes. What `tell` raises
     /// ends the call at once; the thread then ends after its pass, or with the process. So it must not need Python.
     fn on_a_thread(
         self,

@@ -195,7 +195,7 @@ impl Timeline {
         found.map(|(_, start)| start)
     }
 
-    /// The number of nodes that are free for `duration`, at each time from which it may have grown.
+    /// Each time at which the number of nodes that stay free for `duration` may have grown, with that number.
     pub fn rooms<'a>(
         &'a self,
         room: impl Fn(u64) -> u32 + Copy + 'a,

@@ -5,7 +5,7 @@
 /* Bytes up to which a call uses two levels at any latency between sites, and further bytes for each second
  * of latency: the loss of two levels inside sites grows with the bytes, the gain with the latency. Values
  * are those with a gain over a real delay of 20 ms with both MPIs and in most of the simulated settings
- * (benches/mpi/delayed.py, benches/mpi/collectives.py; docs/explanation/mpi-collectives.md has the
+ * (benches/mpi/delayed.py, benches/mpi/collectives.py; docs/explanation/sites-collectives.md has the
  * tables). */
 typedef struct {
     double bytes, for_latency;

@@ -3,7 +3,7 @@
  * Each function returns whether it did the call. If so, `*result` is MPI's return code, the communicator's
  * error handler was called for an error, and the caller must not call PMPI. It returns the same on all
  * ranks of the communicator, because it decides by values that MPI requires to be equal there
- * (docs/explanation/mpi-collectives.md). If it returns false, nothing was sent except, now and then, the
+ * (docs/explanation/sites-collectives.md). If it returns false, nothing was sent except, now and then, the
  * messages to agree on a site map.
  *
  * Counts may be large: the calls of MPI 4 whose names end in _c use the same functions. */

@@ -128,8 +128,8 @@ __attribute__((format(printf, 1, 2))) static bool give_up(const char *format, ..
     return false;
 }
 
-/* Whether no other topology plugin in the directory is this very file. The loader makes one library of links, with one
- * stock plugin for all names. */
+/* Whether no other topology plugin in the directory is a link to this file. The dynamic loader loads linked files once, so
+ * all names would have the same stock plugin. */
 static bool is_no_link(const char *folder)
 {
     char own[64];

@@ -40,7 +40,7 @@ def command() -> None:
     "--two-level",
     type=click.Choice(["auto", "always", "never"]),
     help="Collectives in two levels, over the sites of a map "
-    "(docs/explanation/mpi-collectives.md) [default: auto].",
+    "(docs/explanation/sites-collectives.md) [default: auto].",
 )
 @click.option(
     "--sites",

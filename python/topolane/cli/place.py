@@ -204,7 +204,7 @@ def obstacle_in_words(obstacle: Obstacle) -> str:
 
 
 def number_of(job: dict[str, Any]) -> int | None:
-    """The number of a running job; None if it has a name or neither."""
+    """The number of a running job; None if `id` is a name or missing."""
     identity = job.get("id")
     return identity if type(identity) is int and 0 <= identity < 2**64 else None
 

@@ -87,7 +87,7 @@ def routes(
             service_uplinks=service_uplinks,
         )
     except Exception as error:
-        # Whatever it is, a job must not be requeued for it unless that was asked for.
+        # No error may requeue a job, unless the user asked for that.
         sentence = texts.sentence(str(error) or type(error).__name__)
         if context is not None:
             syslog.openlog("topolane", 0, syslog.LOG_DAEMON)

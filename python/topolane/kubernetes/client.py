@@ -26,11 +26,11 @@ class NotFoundError(ClusterError):
 
 
 class ForbiddenError(ClusterError):
-    """The user may not do it."""
+    """The user lacks the right to make this request."""
 
 
 class ConflictError(ClusterError):
-    """The object has changed, or is another one by now."""
+    """The object has changed, or another one has its name now."""
 
 
 class BudgetError(ClusterError):

@@ -47,8 +47,8 @@ impl Torus {
         &all[all.partition_point(|prism| prism.routers < routers)..]
     }
 
-    /// The set of the routers whose router `by` places further in a dimension is in a set: `by` is from 1 to less than the
-    /// size. Outside a mesh there is none.
+    /// Writes the routers for which the router `by` places further along the dimension is in `set`. `by` is at least 1 and
+    /// less than the size. Without a wrap, the last routers have no such router.
     pub fn shifted(&self, set: &[u64], dimension: usize, by: u32, into: &mut [u64]) {
         let (size, stride) = (self.sizes[dimension], self.strides[dimension]);
         let inside = &self.shapes().below[dimension][(size - by) as usize];
@@ -58,7 +58,7 @@ impl Torus {
         }
     }
 
-    /// The set of the routers whose router `by` places before in a dimension is in a set.
+    /// Writes the routers for which the router `by` places back along the dimension is in `set`.
     pub fn shifted_back(&self, set: &[u64], dimension: usize, by: u32, into: &mut [u64]) {
         let size = self.sizes[dimension];
         if self.rings[dimension] {

@@ -32,7 +32,7 @@ pub(super) struct GroupRoom<'a> {
 }
 
 impl<'a> GroupRoom<'a> {
-    /// Looks at a group of level 2 of the hierarchy.
+    /// Counts the free slots of a group of level 2 of the hierarchy, and finds which of its routers conflict.
     pub fn new(search: &'a Search<'a>, of_hierarchy: GroupIndex) -> Self {
         let (free, dragonfly) = (search.free, search.dragonfly);
         let group = dragonfly.group_of_level_2(of_hierarchy);

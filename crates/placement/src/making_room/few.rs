@@ -45,7 +45,7 @@ struct Few<'a> {
 }
 
 impl Few<'_> {
-    /// Looks for plans of the chosen jobs and `count` of the first `limit`; `None` if enough was asked.
+    /// Looks for plans of the chosen jobs and `count` of the first `limit`; `None` once the policy was asked often enough.
     fn extend(
         &mut self,
         chosen: &Jobs,

@@ -47,13 +47,13 @@ impl Ord for SearchState {
     }
 }
 
-/// Looks for a plan that is cheaper than `best`. Answers what no plan is cheaper than: the cost of the best if nothing can be better, infinite
-/// if there is no plan at all.
+/// Looks for a plan that is cheaper than `best`. Returns a lower bound for the cost of any plan: the cost of the best if it is
+/// proven to be the cheapest, infinite if there is no plan at all.
 ///
 /// Branch and bound, best first. If more room never is in the way of the policy, each refusal is made as large as possible:
 /// jobs are added to those that are gone as long as the policy still refuses. One of the others, the *cut*, must go in every
 /// plan. Cuts hold in all states of the search, as in implicit hitting sets (Moreno-Centeno, Karp: The implicit hitting set approach, 2013).
-/// Otherwise, and where the request fits but not the jobs that move, all sets of jobs are gone through in the order of their bounds.
+/// Otherwise, and where the request fits but not the jobs that move, all sets of jobs are tried in the order of their bounds.
 pub(super) fn improve(
     search: &RoomSearch<'_>,
     least: f64,

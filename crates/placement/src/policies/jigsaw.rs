@@ -2,7 +2,7 @@ use crate::dedicated::equal_parts::{Across, First};
 use crate::{Choice, DedicatesLinks, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
 
 /// Dedicated links by equal parts, rebuilt from what is published of Jigsaw (HPDC'21;
-/// docs/explanation/isolation-at-full-load.md says what is reconstructed). Each leaf has as many nodes of the job as
+/// docs/explanation/jigsaw-paper.md says what is reconstructed). Each leaf has as many nodes of the job as
 /// common uplinks, and each pod as many leaves as common links to the core in each plane. One leaf and one pod may be
 /// smaller and own a part of the same links.
 ///

@@ -4,7 +4,7 @@ use crate::dedicated::equal_parts::{Across, First};
 use crate::dedicated::search::plan::DedicatedPlan;
 use crate::{Choice, DedicatesLinks, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
 
-/// Links as a service (`LaaS`), rebuilt from what is published (docs/explanation/isolation-at-full-load.md says what is
+/// Links as a service (`LaaS`), rebuilt from what is published (docs/explanation/jigsaw-paper.md says what is
 /// reconstructed). Inside a pod, each leaf has as many nodes of the job as common uplinks, and one leaf may be smaller.
 /// A job over several pods takes whole leaves, the same number in each pod and fewer in one. There it is rounded up: it
 /// also holds the unused nodes of its last leaf.

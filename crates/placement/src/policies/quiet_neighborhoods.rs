@@ -5,7 +5,7 @@ use topolane_fabric::{GroupIndex, NodeIndex};
 use crate::occupancy::block_sizes;
 use crate::{Choice, FreeSlots, Looking, Obstacle, Occupancy, Policy, Refusal, Request, Traits};
 
-/// Quiet neighborhoods by virtual network blocks (IPDPS'15), rebuilt; docs/explanation/isolation-at-full-load.md says
+/// Quiet neighborhoods by virtual network blocks (IPDPS'15), rebuilt; docs/explanation/jigsaw-paper.md says
 /// which parts are ours. The smallest block is a leaf. Larger blocks of a group are 2, 4, 8, ... neighbouring
 /// subgroups, aligned to a multiple of that number, or all of them. A job goes into the first block with enough free
 /// slots, of the smallest size that could hold it on the empty machine. No other job may cross the leaves and pods that

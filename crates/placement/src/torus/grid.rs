@@ -19,7 +19,7 @@ pub(super) struct Grid<'a> {
 }
 
 impl<'a> Grid<'a> {
-    /// Looks at the machine.
+    /// Collects the routers with `most` free slots, and the links that no job uses.
     pub fn new(search: &'a Search<'a>, most: u32) -> Self {
         let torus = search.torus;
         let words = torus.words_of_plane();

@@ -16,12 +16,12 @@ use crate::view::{View, Waiting};
 /// Which jobs may overtake the head.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Overtaking {
-    /// Jobs that end before its reservation, and jobs with which it can still be placed then.
+    /// Jobs that end before the head's reservation, and jobs next to which the head can still be placed then.
     #[default]
     Harmless,
-    /// Jobs that end before its reservation.
+    /// Jobs that end before the head's reservation.
     EndsBefore,
-    /// Jobs that end before its reservation, and jobs that are placed as if it were already on its reserved nodes.
+    /// Jobs that end before the head's reservation, and jobs placed as if the head were already on its reserved nodes.
     AroundReserved,
 }
 

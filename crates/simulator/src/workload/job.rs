@@ -61,7 +61,7 @@ pub struct Details {
 }
 
 impl Details {
-    /// Of the texts that Slurm writes for a reservation and for the reason of a wait.
+    /// Reads the texts that Slurm writes for a reservation and for the reason of a wait.
     pub(super) fn new(partition: Arc<str>, is_held: bool, reservation: &str, why: &str) -> Self {
         let begins = |words: &[&str]| words.iter().any(|word| why.starts_with(word));
         Details {

@@ -2,7 +2,7 @@
 //! one smaller pod.
 //!
 //! Rebuilt from what is published of Jigsaw (HPDC'21) and `LaaS` (links as a service); see
-//! docs/explanation/isolation-at-full-load.md. The first
+//! docs/explanation/jigsaw-paper.md. The first
 //! partition found is taken: most nodes on a leaf first, then most leaves in a pod, then by index.
 
 mod layout;

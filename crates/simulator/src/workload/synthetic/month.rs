@@ -1,6 +1,6 @@
 //! Generates a month of jobs after Lublin and Feitelson (2003), fitted to a published log.
 //!
-//! `docs/explanation/isolation.md` gives the source of every parameter.
+//! `docs/explanation/sc18-paper.md` gives the source of every parameter.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;

@@ -58,7 +58,7 @@ pub fn preset(name: &str, seed: u64) -> Result<Workload, InputError> {
     Ok(workload)
 }
 
-/// The parameters of August, September or November 2014 on Cab; `docs/explanation/isolation.md` derives every number.
+/// The parameters of August, September or November 2014 on Cab; `docs/explanation/sc18-paper.md` derives every number.
 pub fn month(name: &str) -> Option<Month> {
     // The epochs are midnight in California. 1 August was a Friday, 1 September a Monday, 1 November a Saturday.
     let (epoch, first_weekday, days, load, look) = match name {
