@@ -65,7 +65,7 @@ class Grid:
             cables, each = table.get("cables", 1), table.get("bandwidth", 4e9)
             count = cables[d] if isinstance(cables, list) else cables
             self.bandwidth[one, other] = count * (each[d] if isinstance(each, list) else each)
-        self.far = ShortestWays(self.near).far  # type: ignore[arg-type]
+        self.far = ShortestWays(self.near).far
         for node, place in place_of.items():
             self.bandwidth[node, place] = self.bandwidth[place, node] = self.text.get("node", {}).get(
                 "nic-bandwidth", 4e9
@@ -96,8 +96,7 @@ class Grid:
 def is_in_order(route: tuple[Link, ...]) -> bool:
     """Whether a route is done with each dimension before it begins with the next."""
     passed = [
-        next(d for d, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)  # type: ignore[call-overload]
-        for one, other in route
+        next(d for d, (a, b) in enumerate(zip(one, other, strict=True)) if a != b) for one, other in route
     ]
     return passed == sorted(passed)
 
@@ -133,7 +132,7 @@ class Divided:
         """The link that a channel is: all of its cables join the same two ends."""
         cables = {self.links.link(*link) for link in routing.links(channel)}
         (ends,) = {(cable.source, cable.target) for cable in cables}
-        return tuple(self.names.get(end, end) for end in ends)  # type: ignore[return-value]
+        return tuple(self.names.get(end, end) for end in ends)
 
     def parts(self, routing: Routing, a: int, b: int) -> Parts:
         return {self.link(routing, channel): part for channel, part in routing.parts(a, b)}
