@@ -127,10 +127,9 @@ impl GridRouting {
         let (size, stride) = (torus.sizes()[dimension], torus.strides()[dimension]);
         let up = (to + size - from) % size;
         let down = size - up;
-        let (goes_up, goes_down) = match torus.rings()[dimension] {
-            true => (up <= down, down <= up),
-            false => (from <= to, to < from),
-        };
+        let is_ring = torus.rings()[dimension];
+        let goes_up = if is_ring { up <= down } else { from <= to };
+        let goes_down = if is_ring { down <= up } else { to < from };
         let one_in = 1 + u32::from(goes_up && goes_down);
         let mut go = |place: u32, direction: Direction| {
             let cable = torus.cable_after(line + place % size * stride, dimension);
