@@ -433,7 +433,7 @@ CASES = (
         Case(f"validation/{name}", measures, "comparisons:measure", (PROGRAMS,), builds=(OPTIMISED, FETCHED))
         for name, measures in (
             ("rates", "max-min and SimGrid: rates of flows"),
-            ("dragonfly", "max-min and SimGrid's dragonfly: rates of flows"),
+            ("dragonfly", "max-min and SimGrid's dragonfly and torus: rates of flows"),
             ("models", "congestion and max-min: slowdowns of jobs"),
             ("smpi", "congestion, max-min and an MPI program under SMPI: slowdowns of jobs"),
             ("packets", "max-min and TCP under ns-3: rates of flows"),

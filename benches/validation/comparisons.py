@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from components import Programs
-from dragonflies import is_kept, pattern_rows
 from measure import Options, Result, table
+from networks import is_kept, pattern_rows
 from packets import packet_rows
 from rates import rate_rows
 from slowdowns import model_rows, smpi_rows
@@ -43,7 +43,7 @@ PARTS = {
         lambda row: row.difference <= SAME_RATE,
     ),
     "dragonfly": Part(
-        "max-min and SimGrid's dragonfly: rates of flows",
+        "max-min and SimGrid's dragonfly and torus: rates of flows",
         lambda programs, quick: pattern_rows(programs, 1 if quick else 5),
         "over the same routes all rates within 1e-6",
         is_kept,

@@ -1,7 +1,9 @@
-// A SimGrid platform: one full zone with explicit routes, or SimGrid's own dragonfly; links without latency.
+// A SimGrid platform: one full zone with explicit routes, or SimGrid's own dragonfly or torus; links without latency.
 //
 // "dragonfly", then groups and cables between two of them, chassis of a group and cables between two of them, routers of
-// a chassis and cables between two of them, nodes of a router, and the bytes per second of a cable. Otherwise text, tokens apart by blanks: HOSTS LINKS ROUTES, the bytes per second of every link, then for
+// a chassis and cables between two of them, nodes of a router, and the bytes per second of a cable. "torus", then the
+// number of dimensions, the size of each, and the bytes per second of a cable; the first dimension changes fastest in the
+// number of a host. Otherwise text, tokens apart by blanks: HOSTS LINKS ROUTES, the bytes per second of every link, then for
 // every route from, to, its latency in seconds, the number of its links and the links. Routes are
 // one way. SimGrid's flows share a link by the inverse of their latencies (the round-trip time
 // unfairness of TCP), which is how flows are given weights: latencies of 0 are weights alike.
@@ -55,12 +57,30 @@ inline std::vector<s4u::Host*> dragonfly(std::istream& in)
   return host;
 }
 
+inline std::vector<s4u::Host*> torus(std::istream& in)
+{
+  std::vector<unsigned long> sizes(take<size_t>(in));
+  for (auto& size : sizes)
+    size = take<unsigned long>(in);
+  const auto bandwidth = take<double>(in);
+  std::vector<s4u::Host*> host;
+  const s4u::ClusterCallbacks callbacks([&host](s4u::NetZone* zone, const std::vector<unsigned long>&, unsigned long id) {
+    if (host.size() <= id)
+      host.resize(id + 1);
+    host[id] = zone->create_host("n" + std::to_string(id), "100Gf")->seal();
+    return std::pair<simgrid::kernel::routing::NetPoint*, simgrid::kernel::routing::NetPoint*>(
+        host[id]->get_netpoint(), nullptr);
+  });
+  s4u::create_torus_zone("machine", nullptr, sizes, callbacks, bandwidth, 0.0, s4u::Link::SharingPolicy::SPLITDUPLEX)
+      ->seal();
+  return host;
+}
+
 inline std::vector<s4u::Host*> build(std::istream& in)
 {
-  if (in >> std::ws; in.peek() == 'd') {
-    take<std::string>(in);
-    return dragonfly(in);
-  }
+  in >> std::ws;
+  if (const auto first = in.peek(); first == 'd' || first == 't')
+    return take<std::string>(in) == "torus" ? torus(in) : dragonfly(in);
   const auto hosts  = take<size_t>(in);
   const auto links  = take<size_t>(in);
   const auto routes = take<size_t>(in);

@@ -40,8 +40,8 @@ class Network:
     routing: str | Routing = option(
         "default",
         "Routing: d-mod-k, s-mod-k, random or adaptive on a tree; minimal, minimal-hashed, valiant or "
-        "'valiant(fraction=F)' on a dragonfly; or a file of forwarding tables (opensm-lfts.dump, dump_fts). "
-        "default: d-mod-k or minimal.",
+        "'valiant(fraction=F)' on a dragonfly; dimension-order on a torus; minimal or dimension-order on a HyperX; "
+        "or a file of forwarding tables (opensm-lfts.dump, dump_fts). default: the first of these for the machine.",
     )
     """In a program also the ways themselves (`topolane.routes` reads them)."""
     communication: float = option(

@@ -191,3 +191,45 @@ def test_jobs_draw_a_matrix_that_was_measured(topolane, crowd, write):
     assert {row["pattern"] for row in read(topolane, "out/jobs.csv")} == {"mine"}
     bad = write("bad.csv", "from,to,bytes\n0,x,1000\n")
     topolane.refused(*run, "--patterns", bad, "--out", "bad", says=("bad.csv:2:", '"x" is not a rank'))
+
+
+GRIDS = ["torus(size=8x8)", "hyperx(size=4x4, nodes=4)"]
+
+
+@pytest.mark.parametrize("machine", GRIDS)
+def test_a_comparison_on_a_torus_and_a_hyperx(topolane, machine, write):
+    """The same options and tables as on a tree: isolated jobs are not slowed, random ones are, and `least-slowdown` loses less."""
+    jobs = [f"{index},{30 * index},400,16,900" for index in range(12)]
+    crowd = write("crowd.csv", "\n".join(["id,submit,run,nodes,walltime", *jobs, ""]))
+    topolane(
+        *("compare", "--machine", machine, "--trace", crowd, "--jobs", 1, "--out", "out"),
+        *("--policies", "random,isolated,least-slowdown", "--network", "congestion"),
+        *("--patterns", "alltoall", "--comm-fraction", 1),
+    )
+    facts = json.loads((topolane.directory / "out/summary.json").read_text())
+    slowed = {run["policy"]: run["contention"] for run in facts if run["network"]}
+    assert slowed["random"]["slowed"] > 0 == slowed["isolated"]["slowed"]
+    assert slowed["least-slowdown"]["node_seconds_lost"] < slowed["random"]["node_seconds_lost"]
+    links = read(topolane, "out/runs/random-easy-none-congestion/links.csv")
+    between = [row for row in links if row["level"] == "switches"]
+    assert len(between) == (2 * (64 + 64) if machine.startswith("torus") else 2 * (4 * 6 + 4 * 6))
+    assert any(float(row["mean_load"]) > 0 for row in between)
+
+
+@pytest.mark.parametrize(
+    ("machine", "routing"),
+    [("torus(size=4x3x2, nodes=2)", "dimension-order"), ("hyperx(size=4x3, nodes=2, cables=1x2)", "minimal")],
+)
+def test_links_of_a_torus_and_a_hyperx(topolane, machine, routing, write):
+    """Two jobs that each have a node on both of two neighbours meet on the cables between them, and on no other link."""
+    name = machine.partition("(")[0]
+    jobs = write("jobs.csv", f'id,nodes,pattern\n1,"{name}[1,3]",alltoall\n2,"{name}[2,4]",alltoall\n')
+    found = json.loads(topolane("links", "--machine", machine, "--jobs", jobs, "--json"))
+    assert found["routing"] == routing
+    met = {link["link"].partition("#")[0] for link in found["links"] if len(link["jobs"]) == 2}
+    assert met == {"leaf0->leaf1", "leaf1->leaf0"}
+
+
+def test_a_pod_has_no_contention(topolane, crowd):
+    run = ("simulate", "--machine", "torus(size=8x4, cube=4x4)", "--trace", crowd, *RUN[3:], "--out", "out")
+    topolane.refused(*run, says="is a pod, whose optical switches are set for each job")

@@ -25,6 +25,7 @@ class HyperX:
         # Two switches of the grid have a cable if they differ in one dimension.
         near: dict[str, list[str]] = {name: [] for name in names}
         placed = list(zip(names, itertools.product(*map(range, sizes)), strict=True))
+        self.place_of = dict(placed)
         for (one, place), (other, to) in itertools.permutations(placed, 2):
             if sum(a != b for a, b in zip(place, to, strict=True)) == 1:
                 near[one].append(other)

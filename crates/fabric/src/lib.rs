@@ -36,10 +36,10 @@ pub use node_kind::{NodeKind, Penalty};
 pub use nodeset::NodeSet;
 pub use presets::{PRESETS, fat_tree, pgft, preset};
 pub use routing::{
-    AdaptiveRouting, BuiltRouting, DEFAULT_ROUTING, DedicatedRouting, Fixed, HashedRouting,
-    JobLinks, ROUTINGS, RememberedRoutes, RouteStep, Routing, RoutingArguments, RoutingInfo, Rule,
-    Service, SplitTable, Splits, SpreadRouting, SwitchPlace, Tables, Unreachable, routing,
-    routing_named,
+    AdaptiveRouting, BuiltRouting, DEFAULT_ROUTING, DedicatedRouting, Fixed, GridRouting,
+    HashedRouting, JobLinks, ROUTINGS, RememberedRoutes, RouteStep, Routing, RoutingArguments,
+    RoutingInfo, Rule, Service, SplitTable, Splits, SpreadRouting, SwitchPlace, Tables,
+    Unreachable, routing, routing_named,
 };
 pub use scramble::scramble;
 pub use wiring::{Dragonfly, GroupPart, HyperX, LinkSet, Prism, SwitchSet, Torus, Wiring};

@@ -123,7 +123,7 @@ proptest! {
     ) {
         let nodes: Vec<NodeIndex> = picks.iter().map(|pick| pick.index(12) as u32).collect();
         let job = whole(&fabric, &nodes);
-        for info in ROUTINGS.iter().filter(|info| info.wiring == "tree") {
+        for info in ROUTINGS.iter().filter(|info| info.wirings.contains(&"tree")) {
             let routing = topolane_fabric::routing(info.name, &fabric, 1).unwrap();
             for (&from, &to) in nodes.iter().flat_map(|a| nodes.iter().map(move |b| (a, b))) {
                 let mut path = Vec::new();

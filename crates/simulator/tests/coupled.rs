@@ -87,7 +87,7 @@ fn routing() -> impl Strategy<Value = &'static str> {
     prop::sample::select(
         ROUTINGS
             .iter()
-            .filter(|info| info.wiring == "tree")
+            .filter(|info| info.wirings.contains(&"tree"))
             .map(|info| info.name)
             .collect::<Vec<_>>(),
     )

@@ -6,7 +6,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use common::{dragonfly, jobs, laid, parts, routing_names};
+use common::{ALL_ORDERS, jobs, laid, parts, routing_names, wired};
 use proptest::prelude::*;
 use topolane_fabric::{Children, Fabric, Group, Routing, pgft, preset, routing};
 use topolane_traffic::{Congestion, Contention, Exchange, Flows, Traffic, TrafficEntry, pattern};
@@ -52,13 +52,14 @@ fn slow_down(group: &mut Group, count: &mut u32) {
     }
 }
 
-/// Returns the routing of this name, on the tree or on the dragonfly.
+/// Returns the routing of this name, on the tree or on a machine of its kind.
 fn ways(name: &str, tree: &Arc<Fabric>) -> Box<dyn Routing> {
-    routing(name, &dragonfly(), 3).or_else(|_| routing(name, tree, 3)).unwrap()
+    wired(name).unwrap_or_else(|| routing(name, tree, 3).unwrap())
 }
 
 /// Routings whose routes are by leaf on any of these machines.
-const BY_LEAF: [&str; 5] = ["d-mod-k", "adaptive", "minimal", "minimal-hashed", "valiant"];
+const BY_LEAF: [&str; 7] =
+    ["d-mod-k", "adaptive", "minimal", "minimal-hashed", "valiant", "dimension-order", ALL_ORDERS];
 
 /// The ranks' nodes, no node twice.
 fn nodes() -> impl Strategy<Value = Vec<u32>> {

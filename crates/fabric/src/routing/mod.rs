@@ -4,6 +4,8 @@ mod adaptive;
 mod dedicated;
 mod dragonfly;
 mod fixed;
+mod grid;
+mod node_channels;
 mod remembered;
 mod routes;
 pub(crate) mod rule;
@@ -16,11 +18,13 @@ use std::sync::Arc;
 use crate::error::{InputError, shown};
 use crate::fabric::{Fabric, NodeIndex};
 use crate::link::{Channel, Link, link_of};
+use crate::wiring::Wiring;
 
 pub use adaptive::AdaptiveRouting;
 pub use dedicated::{DedicatedRouting, JobLinks, Service};
 pub use dragonfly::{HashedRouting, SpreadRouting};
 pub use fixed::Fixed;
+pub use grid::GridRouting;
 pub use remembered::RememberedRoutes;
 pub(crate) use routes::above;
 pub use routes::{RouteStep, SwitchPlace};
@@ -127,8 +131,8 @@ impl std::error::Error for Unreachable {}
 pub struct RoutingInfo {
     /// The name of the routing.
     pub name: &'static str,
-    /// The kind of wiring on which it works, by its name.
-    pub wiring: &'static str,
+    /// The kinds of wiring on which it works, by their names.
+    pub wirings: &'static [&'static str],
     /// What the routing does, in one line.
     pub summary: &'static str,
     /// Whether the name may have a parameter: `name(fraction=F)`.
@@ -156,21 +160,21 @@ pub const DEFAULT_ROUTING: &str = "default";
 pub const ROUTINGS: &[RoutingInfo] = &[
     RoutingInfo {
         name: "d-mod-k",
-        wiring: "tree",
+        wirings: &["tree"],
         summary: "static, the port by the destination (what a fat-tree subnet manager installs)",
         has_fraction: false,
         build: |fabric, _| Ok(Box::new(Fixed::new(fabric, Rule::DestinationModK))),
     },
     RoutingInfo {
         name: "s-mod-k",
-        wiring: "tree",
+        wirings: &["tree"],
         summary: "static, the port by the source",
         has_fraction: false,
         build: |fabric, _| Ok(Box::new(Fixed::new(fabric, Rule::SourceModK))),
     },
     RoutingInfo {
         name: "random",
-        wiring: "tree",
+        wirings: &["tree"],
         summary: "static, a port drawn for every pair, seeded",
         has_fraction: false,
         build: |fabric, RoutingArguments { seed, .. }| {
@@ -179,21 +183,24 @@ pub const ROUTINGS: &[RoutingInfo] = &[
     },
     RoutingInfo {
         name: "adaptive",
-        wiring: "tree",
+        wirings: &["tree"],
         summary: "ideal: spread evenly over all shortest routes",
         has_fraction: false,
         build: |fabric, _| Ok(Box::new(AdaptiveRouting::new(fabric))),
     },
     RoutingInfo {
         name: "minimal",
-        wiring: "dragonfly",
+        wirings: &["dragonfly", "HyperX"],
         summary: "spread evenly over all minimal routes",
         has_fraction: false,
-        build: |fabric, _| Ok(Box::new(SpreadRouting::new(fabric, "minimal".to_owned(), 0.0)?)),
+        build: |fabric, _| match fabric.wiring() {
+            Wiring::HyperX(_) => Ok(Box::new(GridRouting::in_all_orders(fabric)?)),
+            _ => Ok(Box::new(SpreadRouting::new(fabric, "minimal".to_owned(), 0.0)?)),
+        },
     },
     RoutingInfo {
         name: "minimal-hashed",
-        wiring: "dragonfly",
+        wirings: &["dragonfly"],
         summary: "static, one minimal route by a hash of the source's switch and the destination, seeded",
         has_fraction: false,
         build: |fabric, RoutingArguments { seed, .. }| {
@@ -202,7 +209,7 @@ pub const ROUTINGS: &[RoutingInfo] = &[
     },
     RoutingInfo {
         name: "valiant",
-        wiring: "dragonfly",
+        wirings: &["dragonfly"],
         summary: "over a group drawn from all; valiant(fraction=F): for the part F of all bytes, minimal for others",
         has_fraction: true,
         build: |fabric, RoutingArguments { fraction, .. }| {
@@ -212,6 +219,13 @@ pub const ROUTINGS: &[RoutingInfo] = &[
             };
             Ok(Box::new(SpreadRouting::new(fabric, name, fraction.unwrap_or(1.0))?))
         },
+    },
+    RoutingInfo {
+        name: "dimension-order",
+        wirings: &["torus", "HyperX"],
+        summary: "one dimension after another, in order; half each way around a ring if both are equally short",
+        has_fraction: false,
+        build: |fabric, _| Ok(Box::new(GridRouting::in_order(fabric)?)),
     },
 ];
 
@@ -223,18 +237,21 @@ pub fn routing(name: &str, fabric: &Arc<Fabric>, seed: u64) -> BuiltRouting {
     let kind = fabric.wiring().name();
     let (info, fraction) = match routing_named(name)? {
         Some(named) => named,
-        None => match ROUTINGS.iter().find(|info| info.wiring == kind) {
+        None => match ROUTINGS.iter().find(|info| info.wirings.contains(&kind)) {
             Some(info) => (info, None),
-            None => return Err(InputError::whole(format!("no routing is for a {kind} yet"))),
+            None => return Err(InputError::whole(format!("no routing is for a {kind}"))),
         },
     };
-    if info.wiring != kind {
-        let known: Vec<&str> =
-            ROUTINGS.iter().filter(|info| info.wiring == kind).map(|info| info.name).collect();
+    if !info.wirings.contains(&kind) {
+        let known: Vec<&str> = ROUTINGS
+            .iter()
+            .filter(|info| info.wirings.contains(&kind))
+            .map(|info| info.name)
+            .collect();
         return Err(InputError::whole(format!(
             "routing {} needs a {}, but {} is a {kind}: take one of {}",
             info.name,
-            info.wiring,
+            info.wirings.join(" or a "),
             fabric.name(),
             known.join(", ")
         )));

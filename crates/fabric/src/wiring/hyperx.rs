@@ -30,6 +30,8 @@ pub struct HyperX {
     leaves: GridLeaves,
     /// The first cable of each dimension, counted from 0; then their number.
     first_cable: Vec<u32>,
+    /// The first pair of switches of each dimension; then their number.
+    first_pair: Vec<u32>,
     /// The first word of each dimension; then their number.
     first_word: Vec<u32>,
 }
@@ -48,6 +50,7 @@ impl HyperX {
             places: vec![[0; 4]; all as usize],
             leaves: GridLeaves::default(),
             first_cable: vec![0],
+            first_pair: vec![0],
             first_word: vec![0],
         };
         for (switch, places) in (0..).zip(&mut hyperx.places) {
@@ -57,14 +60,16 @@ impl HyperX {
                 *place = (switch / stride % size) as u8;
             }
         }
-        let (mut cables, mut word) = (0u64, 0);
+        let (mut cables, mut joined, mut word) = (0u64, 0, 0);
         let rows = all / hyperx.row_size();
         for (dimension, (&size, &count)) in sizes.iter().zip(counts).enumerate() {
+            joined += all / size * pairs(size);
             cables += u64::from(all / size * pairs(size)) * u64::from(count);
             if cables > most_cables(fabric.nodes()) {
                 return Err(too_many_cables(fabric.name(), fabric.nodes()));
             }
             hyperx.first_cable.push(cables as u32);
+            hyperx.first_pair.push(joined);
             word += if dimension + 1 < sizes.len() { rows * size } else { all };
             hyperx.first_word.push(word);
         }
@@ -170,6 +175,17 @@ impl HyperX {
     /// The number of cables between switches.
     pub fn cables(&self) -> u32 {
         self.first_cable.last().copied().unwrap_or_default()
+    }
+
+    /// The number of a pair of switches of a line among all pairs, which have the order of their cables: a switch, and
+    /// the place of another one in a dimension.
+    pub(crate) fn pair(&self, switch: u32, dimension: usize, place: u32) -> u32 {
+        let (size, stride) = (self.sizes()[dimension], self.strides[dimension]);
+        let line = switch / (stride * size) * stride + switch % stride;
+        let own = self.place(switch, dimension);
+        let (lower, upper) = (own.min(place), own.max(place));
+        let in_line = pairs(size) - pairs(size - lower) + upper - lower - 1;
+        self.first_pair[dimension] + line * pairs(size) + in_line
     }
 
     /// The switches that a cable joins, with all cables parallel to it; cables are counted from 0 here, dimension by

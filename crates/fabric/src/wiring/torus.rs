@@ -223,6 +223,15 @@ impl Torus {
         self.first_cable.last().copied().unwrap_or_default()
     }
 
+    /// The cable from a router to the next one of a dimension that has cables, counted from 0; the last router of a mesh
+    /// has none.
+    pub(crate) fn cable_after(&self, router: u32, dimension: usize) -> CableId {
+        let (size, stride) = (self.sizes[dimension], self.strides[dimension]);
+        let from = size - u32::from(!self.rings[dimension]);
+        let (outer, rest) = (router / (size * stride), router % (size * stride));
+        self.first_cable[dimension] + outer * from * stride + rest
+    }
+
     /// The routers that a cable joins; cables are counted from 0 here, dimension by dimension.
     pub fn cable(&self, cable: CableId) -> Option<SwitchCable> {
         if cable >= self.cables() {

@@ -31,10 +31,23 @@ pub fn dragonfly() -> Arc<Fabric> {
     Arc::new(Fabric::build(&description).unwrap())
 }
 
+/// `minimal` on a HyperX; by its own name it is that of the dragonfly.
+pub const ALL_ORDERS: &str = "minimal on a HyperX";
+
+/// The routing of this name on a machine that is not a tree, of its kind; `None` if it is for trees.
+pub fn wired(name: &str) -> Option<Box<dyn Routing>> {
+    let made = |name| Arc::new(Fabric::build(&preset(name).unwrap().unwrap()).unwrap());
+    match name {
+        // Half of a message goes each way around the ring of four.
+        "dimension-order" => routing(name, &made("torus(size=4x2x2, nodes=2)"), 3).ok(),
+        ALL_ORDERS => routing("minimal", &made("hyperx(size=3x3x3)"), 3).ok(),
+        _ => routing(name, &dragonfly(), 3).ok(),
+    }
+}
+
 /// The routing of this name, on the machine of its kind.
 pub fn ways(name: &str) -> Arc<dyn Routing> {
-    let on_dragonfly = routing(name, &dragonfly(), 3);
-    on_dragonfly.or_else(|_| routing(name, &tree(), 3)).unwrap().into()
+    wired(name).unwrap_or_else(|| routing(name, &tree(), 3).unwrap()).into()
 }
 
 /// The channels of a flow, with the part of it on each.
@@ -81,5 +94,7 @@ pub fn routing_names() -> impl Strategy<Value = &'static str> {
         "minimal-hashed",
         "valiant",
         "valiant(fraction=0.3)",
+        "dimension-order",
+        ALL_ORDERS,
     ])
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::error::InputError;
 use crate::fabric::{CableId, Fabric, NodeIndex};
 use crate::link::{Channel, Direction, Link};
+use crate::routing::node_channels::{node_capacity, node_links};
 use crate::wiring::{Dragonfly, GroupShape, SwitchSet};
 
 /// The most pairs of a switch and a group, because there are splits for each.
@@ -67,16 +68,12 @@ impl DragonflyChannels {
             first,
             shapes,
             local,
-            capacity: vec![0.0; all],
+            capacity: node_capacity(&fabric),
             runs: vec![Vec::new(); all - to_nodes],
             gates: vec![Vec::new(); pairs],
             fabric,
         };
-        for node in 0..channels.fabric.nodes() {
-            let links = channels.fabric.uplinks(0, node);
-            let bandwidth: f64 = links.map(|link| channels.fabric.bandwidth(link)).sum();
-            channels.capacity[2 * node as usize..][..2].fill(bandwidth);
-        }
+        channels.capacity.resize(all, 0.0);
         channels.lay(dragonfly);
         Ok(channels)
     }
@@ -165,9 +162,7 @@ impl DragonflyChannels {
     pub fn links(&self, channel: Channel) -> Vec<Link> {
         let nodes = self.switch_of.len();
         let Some(place) = (channel as usize).checked_sub(2 * nodes) else {
-            let direction = if channel.is_multiple_of(2) { Direction::Up } else { Direction::Down };
-            let links = self.fabric.uplinks(0, channel / 2);
-            return links.map(|cable| Link { cable, direction }).collect();
+            return node_links(&self.fabric, channel);
         };
         let runs = self.runs.get(place).map_or(&[][..], Vec::as_slice);
         let of_run = |&(first, count, direction): &(CableId, u32, Direction)| {

@@ -6,6 +6,7 @@ mod table;
 
 use std::sync::Arc;
 
+use super::node_channels::ends;
 use super::{Routing, Splits, Unreachable};
 use crate::error::InputError;
 use crate::fabric::{Fabric, NodeIndex};
@@ -88,10 +89,7 @@ impl Routing for SpreadRouting {
             return Ok(());
         }
         let (table, channels) = (&*self.table, self.table.channels());
-        let (up, down) = (2 * from, 2 * to + 1);
-        if channels.capacity[up as usize] <= 0.0 || channels.capacity[down as usize] <= 0.0 {
-            return Err(Unreachable { from, to });
-        }
+        let (up, down) = ends(&channels.capacity, from, to).ok_or(Unreachable { from, to })?;
         let split = |number| self.channels() + number;
         let (a, b) = (channels.switch_of(from), channels.switch_of(to));
         let (of_a, of_b) = (channels.group(a), channels.group(b));
