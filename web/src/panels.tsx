@@ -121,7 +121,7 @@ function Runs({ job, moment, machine }: { job: Job & { kind: "running" }; moment
         {count(job.nodes)}: {hosts(machine, job.nodes)}
       </dd>
       <dt>Lies in</dt>
-      <dd>{leaves.length > LISTED ? plural(leaves.length, "leaf switch").replace("switchs", "switches") : leaves.join(", ")}</dd>
+      <dd>{leaves.length > LISTED ? `${whole(leaves.length)} ${machine.panels.length ? "" : "leaf "}switches` : leaves.join(", ")}</dd>
       {job.shadow && <dt>Shadow</dt>}
       {job.shadow && <dd>{job.shadow}</dd>}
       {domains.length > 0 && <dt>NVLink</dt>}
@@ -139,9 +139,15 @@ function Runs({ job, moment, machine }: { job: Job & { kind: "running" }; moment
       </dd>
       <dt>Ends by</dt>
       <dd>{job.end === null ? "no limit" : `${clock(job.end, machine.epoch)} (${duration(job.end - moment.time)})`}</dd>
-      <dt>Own links</dt>
+      <dt>{machine.panels.length ? "Links" : "Own links"}</dt>
       <dd>
-        {links
+        {machine.panels.length
+          ? leaves.length < 2
+            ? "uses none"
+            : moment.meeting.has(job.id)
+              ? "may meet another job on some"
+              : "no other job may use those that it may use"
+          : links
           ? `${links} above ${groups.slice(0, LISTED).join(", ")}${groups.length > LISTED ? " …" : ""}${job.share < 1 ? `, ${Math.round(job.share * 100)} % of full bandwidth` : ""}`
           : "none"}
       </dd>

@@ -47,7 +47,7 @@ class Live:
         self.comparison = (
             PolicyComparison(source.machine, source.title, policies, source.queue) if policies else None
         )
-        self.feed = Feed()
+        self.feed = Feed(source.machine)
         self.ended = asyncio.Event()
         """Set when viewers must be disconnected."""
         self.answered = time.monotonic()
