@@ -158,7 +158,10 @@ SUITES = {
             *_files("serve", *(f"serve_{topic}" for topic in ("api", "comparison", "history", "metrics"))),
             "tests/serve/test_serve_browser.py::test_the_page_shows_the_machine",
             "tests/serve/test_serve_browser.py::test_why_a_job_waits",
-            *_files("serve", *(f"serve_{topic}" for topic in ("forecast", "reservations", "shadow_log", "wirings"))),
+            *_files(
+                "serve",
+                *(f"serve_{topic}" for topic in ("forecast", "reservations", "shadow_log", "wirings")),
+            ),
         ],
         130,
     ),

@@ -42,10 +42,13 @@ class SwitchPanels:
     """Columns and rows of a layer, if a panel has several layers: a gap separates these. Otherwise zeros."""
 
 
+NO_PANELS = SwitchPanels()
+
+
 def panels_of(machine: Machine) -> SwitchPanels:
     """The panels of a machine; none of a tree."""
     if machine.wiring == "tree":
-        return SwitchPanels()
+        return NO_PANELS
     leaves = machine.groups(1)
     groups = machine.groups(min(2, machine.depth))
     if machine.wiring in GRIDS:
@@ -82,7 +85,9 @@ def _of_grid(
     for number, own in sorted(by_panel.items()):
         ends = min(leaves[leaf][0] for leaf in own), max(leaves[leaf][1] for leaf in own)
         name = names.get(ends, f"{kind} {number}") if len(by_panel) > 1 else ""
-        cells = [row * columns + column for column, row in (_cell(places[leaf] % each, inside) for leaf in own)]
+        cells = [
+            row * columns + column for column, row in (_cell(places[leaf] % each, inside) for leaf in own)
+        ]
         found.append(Panel(name, columns, rows, own, cells))
     return SwitchPanels(found, kind, (inside[-1], inside[-2]) if len(inside) > 2 else (0, 0))
 
@@ -94,7 +99,9 @@ def _places(
     if key not in grid:
         return range(len(leaves))
     # The engine reads the list of names, as the nodes of a machine with one switch.
-    site = f'name = "names"\n[[site]]\nname = "names"\nchildren = [{switches}]\nnodes = {_quoted(grid[key])}\n'
+    site = (
+        f'name = "names"\n[[site]]\nname = "names"\nchildren = [{switches}]\nnodes = {_quoted(grid[key])}\n'
+    )
     named = Machine.parse(site, key, "toml")
     number = {named.node_name(place): place for place in range(switches)}
     return [number[name] for _, _, name in leaves]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import random
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
@@ -73,12 +73,12 @@ def test_neighbours_in_a_panel_are_joined_by_a_link(name: str) -> None:
     across, down = layout.block
     for panel in layout.panels:
         node = {cell: fabric.groups(1)[leaf][0] for cell, leaf in zip(panel.cells, panel.leaves)}
-        for cell in node:
+        for cell, first in node.items():
             row, column = divmod(cell, panel.columns)
             if column + 1 < panel.columns and not (across and (column + 1) % across == 0):
-                assert fabric.hops(node[cell], node[cell + 1]) == 1
+                assert fabric.hops(first, node[cell + 1]) == 1
             if row + 1 < panel.rows and not (down and (row + 1) % down == 0):
-                assert fabric.hops(node[cell], node[cell + panel.columns]) == 1
+                assert fabric.hops(first, node[cell + panel.columns]) == 1
 
 
 def test_a_tree_has_no_panels_and_keeps_its_picture() -> None:
@@ -106,7 +106,9 @@ def test_a_red_bar_is_below_the_jobs_that_share_a_link() -> None:
     (axes,) = drawn.axes
     bars = next(item for item in axes.items if item.gid == MEETING)
     assert bars.fill == SHARED and len(bars.lines) == 4
-    assert switches.facts(picture, state) == "7 of 16 nodes in use by 4 jobs. 2 jobs may meet another on a link."
+    assert (
+        switches.facts(picture, state) == "7 of 16 nodes in use by 4 jobs. 2 jobs may meet another on a link."
+    )
     assert table(picture, state)[1:] == [
         ["1", "2", "the only one", "2"],
         ["2", "2", "the only one", "1"],
@@ -121,13 +123,16 @@ def test_all_nodes_are_drawn_once_inside_the_picture(name: str) -> None:
     drawing = random.Random(1)
     order = list(range(picture.nodes))
     drawing.shuffle(order)
-    jobs = {job: order[job :: 5] for job in range(4)}  # a fifth of the nodes is idle
+    jobs = {job: order[job::5] for job in range(4)}  # a fifth of the nodes is idle
     state = held_by({job: [(node, node + 1) for node in own] for job, own in jobs.items()}, picture, 0.0)
     (axes,) = switches.switches(picture, state, {job: str(job) for job in jobs}).axes
     cells = [line for item in axes.items if item.gid and item.gid != MEETING for line in item.lines]
     assert len(cells) == picture.nodes
     covered = cells + [line for item in axes.items if item.gid == MEETING for line in item.lines]
-    boxes = sorted((min(x for x, _ in each), max(x for x, _ in each), min(y for _, y in each), max(y for _, y in each)) for each in covered)
+    boxes = sorted(
+        (min(x for x, _ in each), max(x for x, _ in each), min(y for _, y in each), max(y for _, y in each))
+        for each in covered
+    )
     assert all(axes.x.low <= left < right <= axes.x.high for left, right, _, _ in boxes)
     assert all(axes.y.low <= low < high <= axes.y.high for _, _, low, high in boxes)
     for number, (_, right, low, high) in enumerate(boxes):
@@ -136,12 +141,23 @@ def test_all_nodes_are_drawn_once_inside_the_picture(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("torus(size=4x4x4)", "plane"), ("tpu-v4", "cube"), ("hyperx(size=6x6, nodes=3)", "plane")]
+    ("name", "kind"),
+    [("torus(size=4x4x4)", "plane"), ("tpu-v4", "cube"), ("hyperx(size=6x6, nodes=3)", "plane")],
 )
 def test_the_report_of_a_run_shows_planes_and_cubes(tmp_path: Path, name: str, kind: str) -> None:
     """`compare --out` draws each run, and its caption says what a panel is."""
     out = tmp_path / "report"
-    words = ["compare", "--machine", name, "--workload", "exp-4", "--limit", "60", "--policies", "first-fit,isolated"]
+    words = [
+        "compare",
+        "--machine",
+        name,
+        "--workload",
+        "exp-4",
+        "--limit",
+        "60",
+        "--policies",
+        "first-fit,isolated",
+    ]
     done = CliRunner().invoke(cli, [*words, "--out", str(out)])
     assert done.exit_code == 0, done.output
     page = (out / "report.html").read_text()
@@ -149,10 +165,15 @@ def test_the_report_of_a_run_shows_planes_and_cubes(tmp_path: Path, name: str, k
     assert f"A panel is a {kind}" in page
 
 
-@pytest.mark.parametrize("name", ["hyperx(size=6x6, nodes=3)", "slingshot(nodes=32, groups=4, switches=4, cables=2)"])
+@pytest.mark.parametrize(
+    "name", ["hyperx(size=6x6, nodes=3)", "slingshot(nodes=32, groups=4, switches=4, cables=2)"]
+)
 def test_a_live_system_that_is_no_tree_is_not_drawn_as_one(name: str) -> None:
     """`status --svg` draws panels with the names of jobs; red are only jobs that the engine lets meet."""
-    holders = {1: DrawnHolder([0, 4], "job one", "tip of one"), 2: DrawnHolder([20, 21], "job two", "tip of two")}
+    holders = {
+        1: DrawnHolder([0, 4], "job one", "tip of one"),
+        2: DrawnHolder([20, 21], "job two", "tip of two"),
+    }
     text = svg(machine(name), holders, title="12:00: ")
     drawn = "".join(ElementTree.fromstring(text).itertext())
     assert "tip of one" in drawn and "job one: 2 nodes" in drawn

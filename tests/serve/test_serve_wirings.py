@@ -22,7 +22,9 @@ LARGE = ("theta", "frontier", "tpu-v4", "torus(size=22x22x22)", "hyperx(size=22x
 
 
 def view(time: float, jobs: dict[int, list[int]]) -> View:
-    return View(time, tuple(Running(id, str(id), "", "", tuple(nodes), 0.0, None) for id, nodes in jobs.items()), ())
+    return View(
+        time, tuple(Running(id, str(id), "", "", tuple(nodes), 0.0, None) for id, nodes in jobs.items()), ()
+    )
 
 
 @pytest.mark.parametrize("name", [DRAGONFLY, "torus(size=8x4x8, cube=4x2x4)", "hyperx(size=4x3, nodes=2)"])
@@ -30,7 +32,9 @@ def test_the_page_gets_the_panels_of_the_report(name: str) -> None:
     """Each panel has the leaves and cells of `panels_of`; cells that count from 0 up are not sent."""
     fabric = machine(name)
     sent = json.loads(json.dumps(source.picture(fabric)))
-    for (label, columns, rows, leaves, cells), panel in zip(sent["panels"], panels_of(fabric).panels, strict=True):
+    for (label, columns, rows, leaves, cells), panel in zip(
+        sent["panels"], panels_of(fabric).panels, strict=True
+    ):
         assert (label, columns, rows) == (panel.name, panel.columns, panel.rows)
         own = [leaf for low, high in zip(leaves[::2], leaves[1::2]) for leaf in range(low, high)]
         assert own == list(panel.leaves)
@@ -56,7 +60,11 @@ states = st.dictionaries(
 )
 
 
-@given(states, states, st.sampled_from([TORUS, "hyperx(size=4x4)", "slingshot(nodes=16, groups=2, switches=4, cables=2)"]))
+@given(
+    states,
+    states,
+    st.sampled_from([TORUS, "hyperx(size=4x4)", "slingshot(nodes=16, groups=2, switches=4, cables=2)"]),
+)
 def test_a_change_names_the_jobs_that_come_to_meet_or_part(before: dict, after: dict, name: str) -> None:
     """What the page does with a change (`Moment.apply`) gives the jobs that share a link with some other job, pair by pair."""
     fabric = machine(name)
@@ -67,7 +75,9 @@ def test_a_change_names_the_jobs_that_come_to_meet_or_part(before: dict, after: 
     meeting |= set(change.get("meet", ()))
     users = [(id, nodes, ()) for id, nodes in after.items()]
     assert meeting == {
-        one[0] for one in users if any(LinkUse(fabric, [one, other]).shared for other in users if other != one)
+        one[0]
+        for one in users
+        if any(LinkUse(fabric, [one, other]).shared for other in users if other != one)
     }
     if new.meeting == old.meeting:
         assert "meet" not in change and "apart" not in change

@@ -68,7 +68,9 @@ def test_a_machine_that_is_no_tree_is_drawn(browser: Any, page_of: tuple[str, st
     assert browser.execute_script(RED) > 50
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
     canvas = browser.find_element(By.ID, "machine")
-    assert canvas.size["width"] <= browser.execute_script("return arguments[0].parentElement.clientWidth", canvas)
+    assert canvas.size["width"] <= browser.execute_script(
+        "return arguments[0].parentElement.clientWidth", canvas
+    )
     tip = browser.find_element(By.CLASS_NAME, "tip").text
     assert {"dragonfly": "is a group", "pod": "is a cube"}.get(kind, "is a plane") in tip
 
@@ -87,11 +89,17 @@ def test_a_job_says_whether_it_may_meet_others(browser: Any, page_of: tuple[str,
     """The list of running jobs says so of those under a red bar, and so does the panel of a job that is selected."""
     _, address = page_of
     load(browser, address, queue=False)
-    tab = next(one for one in browser.find_elements(By.CSS_SELECTOR, "[role=tab]") if one.text.startswith("Running"))
+    tab = next(
+        one for one in browser.find_elements(By.CSS_SELECTOR, "[role=tab]") if one.text.startswith("Running")
+    )
     tab.click()
     row = until(
         lambda: next(
-            (row for row in browser.find_elements(By.CSS_SELECTOR, "[role=option]") if "may meet others" in row.text),
+            (
+                row
+                for row in browser.find_elements(By.CSS_SELECTOR, "[role=option]")
+                if "may meet others" in row.text
+            ),
             None,
         )
     )

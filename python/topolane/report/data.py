@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from topolane.moment import MOVE_COLUMNS
-from topolane.panels import SwitchPanels, panels_of
+from topolane.panels import NO_PANELS, SwitchPanels, panels_of
 
 if TYPE_CHECKING:
     import polars
@@ -173,7 +173,7 @@ class MachinePicture:
 
     wiring: str = "tree"
     """The kind of wiring: "tree", "dragonfly", "torus", ..."""
-    panels: SwitchPanels = SwitchPanels()
+    panels: SwitchPanels = NO_PANELS
     """The places of the leaves in the picture; none of a tree."""
     machine: Machine | None = None
     """Says which jobs may meet on links; None of a tree, whose levels say so."""

@@ -55,6 +55,12 @@ class Held:
         return EMPTY[holder] if isinstance(holder, str) else self.colour[holder]
 
     @property
+    def spanning(self) -> list[int]:
+        """The jobs with nodes on several leaves, which cross these; largest first."""
+        jobs = {job for jobs in self.crossing[0] for job in jobs}
+        return sorted(jobs, key=lambda job: (-self.size[job], job))
+
+    @property
     def busy(self) -> int:
         """The number of nodes that run a job."""
         return sum(job is not None for job in self.holder)

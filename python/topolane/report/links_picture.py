@@ -39,7 +39,9 @@ def draw(machine: Machine, links: polars.DataFrame, out: str, title: str) -> Non
 
     check_name(out)
     if machine.wiring != "tree":
-        raise InputError(f"--picture {out}: loads are drawn on trees only, and the machine is a {machine.wiring}")
+        raise InputError(
+            f"--picture {out}: loads are drawn on trees only, and the machine is a {machine.wiring}"
+        )
     loaded = LoadedLinks(title, links)
     plot = link_heat.draw(loaded, MachinePicture.of(machine), HeatScale.of([loaded]), 1)
     plot.figure.title = f"{title}\n{plot.words}"

@@ -106,7 +106,9 @@ def sharing_leaves(picture: MachinePicture, state: Held) -> set[int]:
 def who_meets(state: Held) -> str:
     """How many jobs may meet another one, as a sentence."""
     jobs = len(state.met)
-    return f"{plural(jobs, 'job')} may meet another on a link." if jobs else "No job may meet another on a link."
+    return (
+        f"{plural(jobs, 'job')} may meet another on a link." if jobs else "No job may meet another on a link."
+    )
 
 
 def tips(state: Held, names: Mapping[int, str]) -> dict[str, str]:
@@ -121,7 +123,6 @@ def tips(state: Held, names: Mapping[int, str]) -> dict[str, str]:
 
 def table(picture: MachinePicture, state: Held) -> list[list[str]]:
     """A row for each job that spans switches, largest first: its nodes, its panels, and whom it may meet."""
-    spanning = sorted({job for jobs in state.crossing[0] for job in jobs}, key=lambda job: (-state.size[job], job))
     within: dict[int, list[str]] = {}
     for panel in picture.panels.panels:
         own = {
@@ -133,8 +134,13 @@ def table(picture: MachinePicture, state: Held) -> list[list[str]]:
         for job in own:
             within.setdefault(job, []).append(clean(panel.name, 18) or "the only one")
     rows = [
-        [str(job), f"{state.size[job]:,}", _some(within.get(job, [])), _some(map(str, state.met.get(job, ())))]
-        for job in spanning
+        [
+            str(job),
+            f"{state.size[job]:,}",
+            _some(within.get(job, [])),
+            _some(map(str, state.met.get(job, ()))),
+        ]
+        for job in state.spanning
     ]
     return [["job", "nodes", f"{picture.panels.kind}s", "may meet on links"], *rows]
 
@@ -145,9 +151,11 @@ def _some(names: Sequence[str] | map[str]) -> str:
     return (", ".join(every[:LISTED]) or "–") + more
 
 
-def legend(picture: MachinePicture, state: Held, names: Mapping[int, str], *lines: LegendEntry) -> list[LegendEntry]:
+def legend(
+    picture: MachinePicture, state: Held, names: Mapping[int, str], *lines: LegendEntry
+) -> list[LegendEntry]:
     """The largest jobs that span switches, what the other colours mean, and the entries of lines."""
-    spanning = sorted({job for jobs in state.crossing[0] for job in jobs}, key=lambda job: (-state.size[job], job))
+    spanning = state.spanning
     entries = [
         LegendEntry(f"{names[job]}: {plural(state.size[job], 'node')}", state.colour[job])
         for job in spanning[:LISTED]

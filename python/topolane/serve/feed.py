@@ -31,7 +31,9 @@ class PageState:
         self.reserved = [reserved_row(one) for one in snapshot.reserved]
         self._users = [(job.id, job.nodes, ()) for job in snapshot.claiming]
         is_same = before is not None and before._users == self._users
-        self.meeting = before.meeting if before is not None and is_same else _meeting(machine, self._users)
+        self.meeting: frozenset[int] = (
+            before.meeting if before is not None and is_same else _meeting(machine, self._users)
+        )
         """The jobs that may meet another one on a link."""
         self.change = b""
         """The change from the previous version, as a server-sent event."""
@@ -120,7 +122,9 @@ def _next(before: PageState | None, snapshot: View, machine: Machine) -> PageSta
     return state
 
 
-def _meeting(machine: Machine | None, users: Sequence[tuple[int, Sequence[int], tuple[()]]]) -> frozenset[int]:
+def _meeting(
+    machine: Machine | None, users: Sequence[tuple[int, Sequence[int], tuple[()]]]
+) -> frozenset[int]:
     """The jobs that may use a link together with another one. On a tree none are sought: bars show who owns its links."""
     if machine is None or machine.wiring == "tree":
         return frozenset()

@@ -165,9 +165,7 @@ def _bars(level: int, row: TreeRow, layout: TreeLayout, picture: MachinePicture)
 
 
 def _legend(state: Held, names: Mapping[int, str], width: float) -> list[LegendEntry]:
-    spanning = sorted(
-        {job for jobs in state.crossing[0] for job in jobs}, key=lambda job: (-state.size[job], job)
-    )
+    spanning = state.spanning
     entries = [
         LegendEntry(f"{names[job]}: {plural(state.size[job], 'node')}", state.colour[job])
         for job in spanning[:LISTED]

@@ -56,9 +56,7 @@ def draw(run: ReportedRun, picture: MachinePicture, at: float | None, number: in
     text = f"{moment(state.time).capitalize()}: {facts(picture, state)}"
     names = {job: f"job {job}" for job in state.size}
     drawn = switches(picture, state, names)
-    return Plot(
-        f"{NAME}-{number}", run.label, text, text, drawn, tips(state, names), table(picture, state)
-    )
+    return Plot(f"{NAME}-{number}", run.label, text, text, drawn, tips(state, names), table(picture, state))
 
 
 def facts(picture: MachinePicture, state: Held) -> str:
