@@ -16,6 +16,7 @@ from topolane.cluster.view import Running, View
 from topolane.panels import panels_of
 from topolane.serve import source
 from topolane.serve.feed import Feed, PageState, packed
+from topolane.serve.outlook import met
 
 TORUS, DRAGONFLY = "torus(size=4x4)", "slingshot(nodes=32, groups=4, switches=4, cables=2)"
 LARGE = ("theta", "frontier", "tpu-v4", "torus(size=22x22x22)", "hyperx(size=22x22, nodes=11)")
@@ -81,6 +82,28 @@ def test_a_change_names_the_jobs_that_come_to_meet_or_part(before: dict, after: 
     }
     if new.meeting == old.meeting:
         assert "meet" not in change and "apart" not in change
+
+
+def test_a_running_job_names_whom_it_may_meet() -> None:
+    """On a mesh, jobs 1 and 2 cross each other, job 3 has its own links, and job 4 has one router."""
+    fabric = machine("torus(size=4x4m)")
+    seen = view(1.0, {1: [0, 8], 2: [4, 9], 3: [13, 14], 4: [3]})
+    said = {job.id: met(fabric, seen, job) for job in seen.running}
+    assert said == {
+        1: ["It may meet job 2 on links."],
+        2: ["It may meet job 1 on links."],
+        3: ["No other job may use the links that it may use."],
+        4: ["It uses no link between switches."],
+    }
+
+
+def test_only_some_of_many_are_named() -> None:
+    """Of 15 other jobs that cross the same row of a mesh, 12 are named."""
+    fabric = machine("torus(size=2x32m)")
+    seen = view(1.0, {id: [id, id + 16] for id in range(16)})
+    (said,) = met(fabric, seen, seen.running[0])
+    assert said.endswith(" and 3 others on links.")
+    assert said.count(",") == 11
 
 
 def test_the_feed_asks_the_engine_of_its_machine() -> None:

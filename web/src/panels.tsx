@@ -114,6 +114,7 @@ function Runs({ job, moment, machine }: { job: Job & { kind: "running" }; moment
   const groups = [...new Set(rows.map(([row]) => named(machine, machine.uplinks[row]!)))];
   const domains = machine.domains.filter(([, nodes]) => overlaps(nodes, job.nodes)).map(([name]) => name);
   const leaves = groupsOf(machine, 1, job.nodes);
+  const met = store.why?.job === job.id ? store.why : null;
   return (
     <dl>
       <dt>Nodes</dt>
@@ -142,11 +143,7 @@ function Runs({ job, moment, machine }: { job: Job & { kind: "running" }; moment
       <dt>{machine.panels.length ? "Links" : "Own links"}</dt>
       <dd>
         {machine.panels.length
-          ? leaves.length < 2
-            ? "uses none"
-            : moment.meeting.has(job.id)
-              ? "may meet another job on some"
-              : "no other job may use those that it may use"
+          ? (met?.sentences?.join(" ") ?? (met?.error || (moment.meeting.has(job.id) ? "It may meet another job." : "The engine is asked …")))
           : links
           ? `${links} above ${groups.slice(0, LISTED).join(", ")}${groups.length > LISTED ? " …" : ""}${job.share < 1 ? `, ${Math.round(job.share * 100)} % of full bandwidth` : ""}`
           : "none"}
