@@ -152,6 +152,7 @@ SUITES = {
             "web",
             "python/topolane/serve",
             "python/topolane/report",
+            "python/topolane/panels.py",
             "python/topolane/cli",
         ],
         [
