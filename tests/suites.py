@@ -152,13 +152,17 @@ SUITES = {
             "web",
             "python/topolane/serve",
             "python/topolane/report",
+            "python/topolane/panels.py",
             "python/topolane/cli",
         ],
         [
             *_files("serve", *(f"serve_{topic}" for topic in ("api", "comparison", "history", "metrics"))),
             "tests/serve/test_serve_browser.py::test_the_page_shows_the_machine",
             "tests/serve/test_serve_browser.py::test_why_a_job_waits",
-            *_files("serve", *(f"serve_{topic}" for topic in ("forecast", "reservations", "shadow_log"))),
+            *_files(
+                "serve",
+                *(f"serve_{topic}" for topic in ("forecast", "reservations", "shadow_log", "wirings")),
+            ),
         ],
         130,
     ),

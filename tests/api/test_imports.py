@@ -40,6 +40,7 @@ RUNNING = READING | {
     "mapping",
     "networks",
     "moment",
+    "panels",
     "baseline",
     "inference",
 }

@@ -151,7 +151,7 @@ function Lists({ moment, outlook }: { moment: Moment; outlook: Outlook | null })
     whole(count(job.nodes)),
     duration(moment.time - job.start),
     job.end === null ? "–" : duration(job.end - moment.time),
-    job.links.length ? plural(count(job.links), "own link") : job.user,
+    job.links.length ? plural(count(job.links), "own link") : moment.meeting.has(job.id) ? "may meet others" : job.user,
   ];
   return (
     <section aria-label="Jobs">

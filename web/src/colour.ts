@@ -23,6 +23,8 @@ export interface Theme {
   paper: string;
   idle: string;
   accent: string;
+  /** Links that two jobs may use. */
+  shared: string;
 }
 
 export function theme(): Theme {
@@ -35,5 +37,6 @@ export function theme(): Theme {
     paper: read("paper"),
     idle: read("idle"),
     accent: read("accent"),
+    shared: read("shared"),
   };
 }

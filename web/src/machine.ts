@@ -2,33 +2,13 @@
 
 import { prepared } from "./canvas";
 import { colourOf, theme, type Theme } from "./colour";
+import { type Box, GAP, LABEL, LARGEST, type Layout } from "./layout";
 import { type Machine, type Moment, numbers, type Ranges } from "./model";
+import { fitted, meetings, panelFrames } from "./switches";
 
-interface Box {
-  level: number;
-  index: number;
-  x: number;
-  y: number;
-  width: number;
-  height: number;
-}
-
-export interface Layout {
-  width: number;
-  height: number;
-  cell: number;
-  boxes: Box[];
-  /** Top left corner of the cell of each node. */
-  x: Float32Array;
-  y: Float32Array;
-}
-
-const GAP = 6;
 const BAR = 5;
 /** Height of the bar of one of several rails. */
 const RAIL = 2;
-const LABEL = 13;
-const LARGEST = 22;
 const SMALLEST = 2;
 
 /** Height of the bars of a group. */
@@ -36,6 +16,7 @@ const barsOf = (machine: Machine): number => Math.max(BAR, RAIL * Math.max(...ma
 
 /** Places the boxes within a width, with the largest cells for which the height suffices. */
 export function layout(machine: Machine, width: number, height: number): Layout {
+  if (machine.panels.length) return fitted(machine, width, height);
   let found = placed(machine, width, SMALLEST);
   for (let cell = LARGEST; cell > SMALLEST; cell -= cell > 8 ? 1 : 0.5) {
     const tried = placed(machine, width, cell);
@@ -136,7 +117,8 @@ export interface Marks {
 export function draw(canvas: HTMLCanvasElement, machine: Machine, moment: Moment, at: Layout, marks: Marks): void {
   const context = prepared(canvas, Math.max(at.width, 1), Math.max(at.height, 1));
   const colours = theme();
-  frames(context, machine, at, colours);
+  if (machine.panels.length) panelFrames(context, machine, at, colours);
+  else frames(context, machine, at, colours);
   domains(context, machine, at, colours);
   const size = Math.max(at.cell - (at.cell > 5 ? 1.5 : 0.5), 1);
   const holder = holders(machine, moment);
@@ -156,6 +138,7 @@ export function draw(canvas: HTMLCanvasElement, machine: Machine, moment: Moment
   context.globalAlpha = 1;
   crosses(context, moment.out, at, size, colours);
   bars(context, machine, moment, at, dim ? marks.selected : null, colours);
+  meetings(context, machine, moment, at, holder, dim ? marks.selected : null, colours);
   outline(context, marks.proposed, at, size, colours.accent);
   for (const id of marks.requeued) {
     const job = moment.running.get(id);

@@ -9,6 +9,12 @@ export interface Machine {
   uplinks: [level: number, group: number, first: number, end: number, rail: number][];
   /** By level from the leaves: how many rails have switches of their own there. */
   rails: number[];
+  /** Where the switches of a machine that is no tree are drawn: in cells, counted row by row; no cells if 0, 1, 2, ... */
+  panels: [name: string, columns: number, rows: number, leaves: Ranges, cells: number[]][];
+  /** What a panel is. */
+  panel: "group" | "plane" | "cube";
+  /** Columns and rows of a layer of a panel; 0 if there are no layers. */
+  block: [columns: number, rows: number];
   /** NVLink domains. */
   domains: [name: string, nodes: Ranges][];
   /** The most GPUs of a node; 0 if there are none. */
@@ -63,6 +69,8 @@ export interface Snapshot {
   time: number;
   running: RunningRow[];
   waiting: WaitingRow[];
+  /** Jobs that may use a link together with another one. */
+  meeting: number[];
   out: Ranges;
   reserved: Reserved[];
   problems: string[];
@@ -75,6 +83,9 @@ export interface Change {
   ended: number[];
   queued: WaitingRow[];
   left: number[];
+  /** Jobs that may meet another one from now on, and those that no longer may. */
+  meet?: number[];
+  apart?: number[];
   order?: number[];
   out?: Ranges;
   reserved?: Reserved[];
@@ -148,6 +159,7 @@ export class Moment {
   time: number;
   running: Map<number, Running>;
   waiting: Map<number, Waiting>;
+  meeting: Set<number>;
   out: Ranges;
   reserved: Reserved[];
   problems: string[];
@@ -160,6 +172,7 @@ export class Moment {
     this.time = from.time;
     this.running = new Map(from.running.map((row) => [row[0], running(row)]));
     this.waiting = new Map(from.waiting.map((row) => [row[0], waiting(row)]));
+    this.meeting = new Set(from.meeting);
     this.out = from.out;
     this.reserved = from.reserved;
     this.problems = from.problems;
@@ -170,6 +183,8 @@ export class Moment {
     if (change.version <= this.version) return true;
     if (change.version !== this.version + 1) return false;
     for (const id of change.ended) this.running.delete(id);
+    for (const id of [...change.ended, ...(change.apart ?? [])]) this.meeting.delete(id);
+    for (const id of change.meet ?? []) this.meeting.add(id);
     for (const row of change.started) this.running.set(row[0], running(row));
     for (const id of change.left) this.waiting.delete(id);
     for (const row of change.queued) this.waiting.set(row[0], waiting(row));
@@ -177,7 +192,7 @@ export class Moment {
       const there = this.waiting;
       this.waiting = new Map(change.order.flatMap((id) => (there.has(id) ? [[id, there.get(id)!]] : [])));
     }
-    if (change.ended.length || change.started.length || change.out) this.revision++;
+    if (change.ended.length || change.started.length || change.meet || change.apart || change.out) this.revision++;
     this.out = change.out ?? this.out;
     this.reserved = change.reserved ?? this.reserved;
     this.problems = change.problems ?? this.problems;

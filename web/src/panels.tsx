@@ -114,6 +114,7 @@ function Runs({ job, moment, machine }: { job: Job & { kind: "running" }; moment
   const groups = [...new Set(rows.map(([row]) => named(machine, machine.uplinks[row]!)))];
   const domains = machine.domains.filter(([, nodes]) => overlaps(nodes, job.nodes)).map(([name]) => name);
   const leaves = groupsOf(machine, 1, job.nodes);
+  const met = store.why?.job === job.id ? store.why : null;
   return (
     <dl>
       <dt>Nodes</dt>
@@ -121,7 +122,7 @@ function Runs({ job, moment, machine }: { job: Job & { kind: "running" }; moment
         {count(job.nodes)}: {hosts(machine, job.nodes)}
       </dd>
       <dt>Lies in</dt>
-      <dd>{leaves.length > LISTED ? plural(leaves.length, "leaf switch").replace("switchs", "switches") : leaves.join(", ")}</dd>
+      <dd>{leaves.length > LISTED ? `${whole(leaves.length)} ${machine.panels.length ? "" : "leaf "}switches` : leaves.join(", ")}</dd>
       {job.shadow && <dt>Shadow</dt>}
       {job.shadow && <dd>{job.shadow}</dd>}
       {domains.length > 0 && <dt>NVLink</dt>}
@@ -139,9 +140,11 @@ function Runs({ job, moment, machine }: { job: Job & { kind: "running" }; moment
       </dd>
       <dt>Ends by</dt>
       <dd>{job.end === null ? "no limit" : `${clock(job.end, machine.epoch)} (${duration(job.end - moment.time)})`}</dd>
-      <dt>Own links</dt>
+      <dt>{machine.panels.length ? "Links" : "Own links"}</dt>
       <dd>
-        {links
+        {machine.panels.length
+          ? (met?.sentences?.join(" ") ?? (met?.error || (moment.meeting.has(job.id) ? "It may meet another job." : "The engine is asked …")))
+          : links
           ? `${links} above ${groups.slice(0, LISTED).join(", ")}${groups.length > LISTED ? " …" : ""}${job.share < 1 ? `, ${Math.round(job.share * 100)} % of full bandwidth` : ""}`
           : "none"}
       </dd>

@@ -86,6 +86,11 @@ export function MachinePicture({ machine, moment, dark }: { machine: Machine; mo
 }
 
 function legend(machine: Machine): string {
+  if (machine.panels.length) {
+    const each = machine.nodes.length > machine.levels[0]!.length ? "its switches as cells of nodes" : "a cell for each switch with its node";
+    const layers = machine.block[0] ? ", layers side by side" : "";
+    return `A frame is a ${machine.panel}, ${each}${layers}. Colours: the job on a node. Red bar: a job above it may meet another on a link. Crossed out: takes no jobs.`;
+  }
   const rails = Math.max(...machine.rails);
   const bars = rails > 1 ? `The ${rails} bars on top of a group, a rail each` : "The bar on top of a group";
   const domains = machine.domains.length ? " A line left of nodes: an NVLink domain." : "";

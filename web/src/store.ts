@@ -178,10 +178,10 @@ export class Store {
     this.changed();
   }
 
-  /** Asks once more why the selected job waits. */
+  /** Asks once more why the selected job waits, or on a machine that is no tree whom it may meet. */
   private again(): void {
     const job = this.moment?.job(this.selected);
-    if (job?.kind !== "waiting") return;
+    if (!job || (job.kind === "running" && !this.machine?.panels.length)) return;
     this.why = { job: job.id, sentences: null };
     server.why(job.id, this.at).then(
       ({ sentences }) => this.explained(job.id, sentences),

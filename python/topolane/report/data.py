@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from topolane.moment import MOVE_COLUMNS
+from topolane.panels import NO_PANELS, SwitchPanels, panels_of
 
 if TYPE_CHECKING:
     import polars
@@ -153,7 +154,7 @@ class Subtree:
 
 @dataclass(frozen=True)
 class MachinePicture:
-    """A tree to draw: `levels[0]` has the leaves, `levels[1]` the pods, and the last level the whole tree.
+    """A machine to draw: `levels[0]` has the leaves, `levels[1]` the pods, and the last level the whole machine.
 
     The groups of a level are in node order and do not overlap; each lies inside one group of the next level.
     The group of the last level has no uplinks.
@@ -171,7 +172,11 @@ class MachinePicture:
     """
 
     wiring: str = "tree"
-    """The kind of wiring: "tree", "dragonfly", or another, of which there is no picture yet."""
+    """The kind of wiring: "tree", "dragonfly", "torus", ..."""
+    panels: SwitchPanels = NO_PANELS
+    """The places of the leaves in the picture; none of a tree."""
+    machine: Machine | None = None
+    """Says which jobs may meet on links; None of a tree, whose levels say so."""
 
     def __post_init__(self) -> None:
         if not self.levels:
@@ -205,7 +210,7 @@ class MachinePicture:
 
     @classmethod
     def of(cls, machine: Machine) -> MachinePicture:
-        """The tree of a machine."""
+        """The picture of a machine."""
         levels = range(1, machine.depth + 1)
         groups = [
             [Subtree(name, start, end) for start, end, name in machine.groups(level)] for level in levels
@@ -218,6 +223,8 @@ class MachinePicture:
             [machine.resources_of(node) for node in range(machine.nodes)] if has_gpus else (),
             rails if max(rails := machine.rails_by_level(), default=1) > 1 else (),
             machine.wiring,
+            panels_of(machine),
+            None if machine.wiring == "tree" else machine,
         )
 
     def rails_at(self, level: int) -> int:
@@ -234,7 +241,12 @@ class MachinePicture:
         """The size of the largest leaf, in nodes."""
         return max(len(group) for group in self.levels[0])
 
+    @property
+    def switch(self) -> str:
+        """The word for a switch with nodes."""
+        return {"tree": "leaf", "HyperX": "switch"}.get(self.wiring, "router")
+
     def level_name(self, level: int) -> str:
         """The word for a group of `level` in the text (level 0 is the leaves)."""
-        names = ("leaf", "pod") if self.wiring == "tree" else ("router", "group")
+        names = ("leaf", "pod") if self.wiring == "tree" else (self.switch, "group")
         return names[level] if level < 2 else f"level-{level + 1}"

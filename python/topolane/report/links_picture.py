@@ -38,6 +38,10 @@ def draw(machine: Machine, links: polars.DataFrame, out: str, title: str) -> Non
     from .svg import to_svg
 
     check_name(out)
+    if machine.wiring != "tree":
+        raise InputError(
+            f"--picture {out}: loads are drawn on trees only, and the machine is a {machine.wiring}"
+        )
     loaded = LoadedLinks(title, links)
     plot = link_heat.draw(loaded, MachinePicture.of(machine), HeatScale.of([loaded]), 1)
     plot.figure.title = f"{title}\n{plot.words}"

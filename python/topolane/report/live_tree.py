@@ -1,4 +1,4 @@
-"""The tree of a live system at one moment, drawn as in the report of a run."""
+"""The machine of a live system at one moment, drawn as in the report of a run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .data import MachinePicture
-from .figures.fat_tree import facts, tree
+from .figures import dragonfly, fat_tree, switches
 from .holders import held_by
 from .svg import to_svg
 
@@ -39,6 +39,13 @@ def svg(
     picture = MachinePicture.of(machine)
     ranges = {key: [(node, node + 1) for node in one.nodes] for key, one in holders.items()}
     state = held_by(ranges, picture, 0.0, closed, apart)
-    drawn = tree(picture, state, {key: one.name for key, one in holders.items()})
-    drawn.title = title + facts(picture, state)
+    names = {key: one.name for key, one in holders.items()}
+    if picture.wiring == "tree":
+        drawn, facts = fat_tree.tree(picture, state, names), fat_tree.facts(picture, state)
+    elif picture.wiring == "dragonfly":
+        drawn, facts = dragonfly.dragonfly(picture, state, names), dragonfly.facts(picture, state)
+    else:
+        drawn, facts = switches.switches(picture, state, names), switches.facts(picture, state)
+    # A sentence on each line, because those of a dragonfly are wider than the picture.
+    drawn.title = title + (facts if picture.wiring == "tree" else facts.replace(". ", ".\n"))
     return to_svg(drawn, {f"job-{key}": one.tip for key, one in holders.items()})

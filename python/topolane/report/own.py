@@ -21,7 +21,7 @@ ONCE = (
     "baseline",
 )
 """Figures of all runs together."""
-BY_RUN = ("dragonfly", "fat-tree", "link-heat", "racks")
+BY_RUN = ("dragonfly", "fat-tree", "link-heat", "racks", "switches")
 """Figures of a single run, whose number follows the name."""
 
 OWN = (

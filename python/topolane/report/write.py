@@ -28,6 +28,7 @@ from .figures import (
     racks,
     room,
     stranded,
+    switches,
     utilisation,
     wait_by_size,
     wait_cdf,
@@ -102,10 +103,9 @@ def write(
 def _moment_section(
     runs: Sequence[ReportedRun], picture: MachinePicture, at: float | None, figures: FigureFolder
 ) -> Section:
-    """Who holds which nodes at one moment; only words on a machine of which there is no picture."""
-    figure = dragonfly if picture.wiring == "dragonfly" else fat_tree
-    shown = runs if picture.wiring in ("tree", "dragonfly") else []
-    drawn = (figure.draw(run, picture, at, number) for number, run in enumerate(shown, start=1))
+    """Who holds which nodes at one moment."""
+    figure = {"tree": fat_tree, "dragonfly": dragonfly}.get(picture.wiring, switches)
+    drawn = (figure.draw(run, picture, at, number) for number, run in enumerate(runs, start=1))
     return section(figure.NAME, figure.TITLE, drawn, figures, figure.words(picture))
 
 

@@ -101,7 +101,9 @@ def create(live: Live, access: PageAccess, *, viewers: int = VIEWERS) -> FastAPI
             return _gzipped(live.feed.packed())
         _counted(looks, request.scope[WHO])
         found = await _answered(live.past(at))
-        return _gzipped(await asyncio.to_thread(lambda: packed(PageState(found, 0).whole())))
+        return _gzipped(
+            await asyncio.to_thread(lambda: packed(PageState(found, 0, live.source.machine).whole()))
+        )
 
     @app.get("/api/events")
     async def events() -> Response:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+from collections.abc import Sequence
 from typing import Any
 
+from topolane._engine import LinkUse, Machine
 from topolane.cluster.view import View
 from topolane.serve.source import ranges, reserved_row, running_row, waiting_row
 
@@ -14,12 +16,25 @@ from topolane.serve.source import ranges, reserved_row, running_row, waiting_row
 class PageState:
     """A snapshot in the form that the page reads."""
 
-    def __init__(self, snapshot: View, version: int) -> None:
+    def __init__(
+        self,
+        snapshot: View,
+        version: int,
+        machine: Machine | None = None,
+        before: PageState | None = None,
+    ) -> None:
+        """machine: says which jobs may meet; None if nothing is known of it."""
         self.snapshot, self.version = snapshot, version
         self.running = {job.id: running_row(job) for job in snapshot.running}
         self.waiting = {job.id: waiting_row(job) for job in snapshot.waiting}
         self.out = ranges(snapshot.out)
         self.reserved = [reserved_row(one) for one in snapshot.reserved]
+        self._users = [(job.id, job.nodes, ()) for job in snapshot.claiming]
+        is_same = before is not None and before._users == self._users
+        self.meeting: frozenset[int] = (
+            before.meeting if before is not None and is_same else _meeting(machine, self._users)
+        )
+        """The jobs that may meet another one on a link."""
         self.change = b""
         """The change from the previous version, as a server-sent event."""
 
@@ -30,6 +45,7 @@ class PageState:
             "time": self.snapshot.time,
             "running": list(self.running.values()),
             "waiting": list(self.waiting.values()),
+            "meeting": sorted(self.meeting),
             "out": self.out,
             "reserved": self.reserved,
             "problems": list(self.snapshot.problems),
@@ -53,6 +69,10 @@ class PageState:
             "queued": came,
             "left": went,
         }
+        if came_to_meet := self.meeting - before.meeting:
+            found["meet"] = sorted(came_to_meet)
+        if apart := [id for id in before.meeting - self.meeting if id in self.running]:
+            found["apart"] = sorted(apart)
         if there != list(self.waiting):
             found["order"] = list(self.waiting)
         if self.out != before.out:
@@ -67,14 +87,15 @@ class PageState:
 class Feed:
     """The newest state. Belongs to one event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
         self.state: PageState | None = None
         self._packed: tuple[int, bytes] | None = None
         self._changed = asyncio.Condition()
 
     async def publish(self, snapshot: View) -> None:
         """Makes a snapshot the newest state."""
-        state = await asyncio.to_thread(_next, self.state, snapshot)
+        state = await asyncio.to_thread(_next, self.state, snapshot, self._machine)
         async with self._changed:
             self.state = state
             self._changed.notify_all()
@@ -94,11 +115,21 @@ class Feed:
         return self._packed[1]
 
 
-def _next(before: PageState | None, snapshot: View) -> PageState:
-    state = PageState(snapshot, 1 if before is None else before.version + 1)
+def _next(before: PageState | None, snapshot: View, machine: Machine) -> PageState:
+    state = PageState(snapshot, 1 if before is None else before.version + 1, machine, before)
     if before is not None:
         state.change = event("change", state.since(before))
     return state
+
+
+def _meeting(
+    machine: Machine | None, users: Sequence[tuple[int, Sequence[int], tuple[()]]]
+) -> frozenset[int]:
+    """The jobs that may use a link together with another one. On a tree none are sought: bars show who owns its links."""
+    if machine is None or machine.wiring == "tree":
+        return frozenset()
+    use = LinkUse(machine, users)
+    return frozenset(job for job, *_ in users if use.meetings(job))
 
 
 def packed(value: Any) -> bytes:

@@ -47,7 +47,7 @@ class Live:
         self.comparison = (
             PolicyComparison(source.machine, source.title, policies, source.queue) if policies else None
         )
-        self.feed = Feed()
+        self.feed = Feed(source.machine)
         self.ended = asyncio.Event()
         """Set when viewers must be disconnected."""
         self.answered = time.monotonic()
@@ -177,8 +177,14 @@ class Live:
         )
 
     async def why(self, id: int, at: float | None) -> list[str]:
-        """Why a job waits, in sentences. Raises KeyError if it does not wait."""
+        """Why a job waits, in sentences; of one that runs on a machine that is no tree, whom it may meet on links.
+
+        Raises KeyError for another job.
+        """
         snapshot, source = await self.moment(at), self.source
+        runs = next((one for one in snapshot.running if one.id == id and one.nodes), None)
+        if runs is not None and source.machine.wiring != "tree":
+            return await self._work(lambda: outlook.met(source.machine, snapshot, runs))
         job = next((one for one in snapshot.waiting if one.id == id), None)
         if job is None:
             raise KeyError(id)

@@ -11,8 +11,8 @@ from typing import Any
 from topolane._engine import Machine, NoRoom, Refusal, policies
 from topolane.cluster import hypothetical
 from topolane.cluster.hypothetical import Cost, Hypothetical
-from topolane.cluster.links import in_the_way, jobs_named
-from topolane.cluster.view import Reserved, View, Waiting
+from topolane.cluster.links import Links, in_the_way, jobs_named
+from topolane.cluster.view import Reserved, Running, View, Waiting
 from topolane.policy import resolve
 from topolane.serve.forecast import DEPTH, NEVER, Copy, length_of
 from topolane.serve.source import ranges
@@ -137,6 +137,17 @@ def why(machine: Machine, snapshot: View, policy: str, queue: str, job: Waiting)
     if refusal is None or refusal.name not in ("never", "lacks", "cannot-isolate"):
         said += _in_the_queue(present, snapshot, job, place, refusal is None and waits)
     return said
+
+
+def met(machine: Machine, snapshot: View, job: Running) -> list[str]:
+    """Whom a running job may meet on links, in a sentence that names at most `LISTED` of them."""
+    if machine.home(list(job.nodes))[0] < 2:
+        return ["It uses no link between switches."]
+    others = Links(machine, snapshot).met(job)
+    if not others:
+        return ["No other job may use the links that it may use."]
+    more = [plural(len(others) - LISTED, "other")] if len(others) > LISTED else []
+    return [f"It may meet {jobs_named([*others[:LISTED], *more])} on links."]
 
 
 def _refused(refusal: Refusal, nodes: int, names: dict[int, str]) -> list[str]:

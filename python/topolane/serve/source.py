@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 
 from topolane._engine import Machine
 from topolane.cluster.view import Reserved, Running, View, Waiting
+from topolane.panels import panels_of
 from topolane.untrusted import finite, line
 
 
@@ -125,8 +126,10 @@ def reserved_row(one: Reserved) -> list[Any]:
 
 def picture(machine: Machine) -> dict[str, Any]:
     """The machine in the form that the page reads: its groups by level from the leaves up, its nodes, the
-    links of each group, its NVLink domains, the most GPUs of a node, and the number of rails at each level.
+    links of each group, its NVLink domains, the most GPUs of a node, and the number of rails at each level. If it is no
+    tree, also the panels in which its switches are drawn.
     """
+    layout = panels_of(machine)
     levels = [machine.groups(level) for level in range(1, machine.depth + 1)]
     return {
         "name": machine.name,
@@ -135,8 +138,19 @@ def picture(machine: Machine) -> dict[str, Any]:
         "uplinks": _uplinks(machine, levels),
         "rails": machine.rails_by_level(),
         "domains": [[name, ranges(nodes)] for name, nodes, _ in machine.domains()],
+        "panels": [
+            [one.name, one.columns, one.rows, ranges(one.leaves), _unless_in_order(one.cells)]
+            for one in layout.panels
+        ],
+        "panel": layout.kind,
+        "block": layout.block,
         "gpus": max((machine.resources_of(node).get("gpu", 0) for node in range(machine.nodes)), default=0),
     }
+
+
+def _unless_in_order(cells: Sequence[int]) -> list[int]:
+    """The cells of a panel's leaves; none if they are 0, 1, 2, ..."""
+    return [] if list(cells) == list(range(len(cells))) else list(cells)
 
 
 def _uplinks(machine: Machine, levels: Sequence[Sequence[tuple[int, int, str]]]) -> list[list[int]]:

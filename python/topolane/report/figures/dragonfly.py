@@ -13,26 +13,26 @@ from ..chart import Figure, LegendEntry
 from ..data import MachinePicture, ReportedRun
 from ..fat_tree import held
 from ..holders import Held
-from ..marks import Box, Point
+from ..marks import Point
 from ..plot import Plot
 from ..scale import AxisScale
-from ..style import FAINT, IDLE, LOCAL, MUTED, SHARED, SURFACE
+from ..style import FAINT, MUTED, SHARED
+from ..switch_cells import SwitchCells, legend, table, tips, who_meets
 
 NAME = "dragonfly"
 TITLE = "Who holds which nodes"
 WORDS = (
-    "A box is a group, its cells the nodes in order, router by router. Colours tell jobs apart that span routers; they repeat. "
+    "A box is a group, a square in it a router with its nodes. Colours tell jobs apart that span routers; they repeat. "
     "Grey jobs lie on one router and use no link. A line is all cables between two groups: in the colour of the one job that "
-    "may use them under minimal routing, or thick and red where two or more jobs may meet. Links inside groups are not drawn."
+    "may use them under minimal routing, or thick and red where two or more jobs may meet. A red bar below nodes: their job may "
+    "meet another, there or inside a group; the table names whom. Links inside groups are not drawn."
 )
 WORDS_OF_MANY = " Cables that no job uses are not drawn."
-LISTED = 5
 FEW_GROUPS = 24
 """With more groups, the cables that no job uses would fill the circle."""
 SIDE, HEIGHT = 9.6, 9.0
 """Inches."""
 RADIUS = 0.8
-EMPTY = {"idle": IDLE, "out-of-service": MUTED}
 
 
 def words(picture: MachinePicture) -> str:
@@ -43,10 +43,10 @@ def words(picture: MachinePicture) -> str:
 def draw(run: ReportedRun, picture: MachinePicture, at: float | None, number: int) -> Plot:
     """The dragonfly of `run` at `at` (seconds since the epoch), by default at its busiest minute."""
     state = held(run, picture, at)
-    users = users_of_pairs(state, picture)
-    text = f"{moment(state.time).capitalize()}: {facts(picture, state, users)}"
-    tips = {f"job-{job}": f"job {job}: {plural(nodes, 'node')}" for job, nodes in state.size.items()}
-    return Plot(f"{NAME}-{number}", run.label, text, text, dragonfly(picture, state, users), tips)
+    text = f"{moment(state.time).capitalize()}: {facts(picture, state)}"
+    names = {job: f"job {job}" for job in state.size}
+    drawn = dragonfly(picture, state, names)
+    return Plot(f"{NAME}-{number}", run.label, text, text, drawn, tips(state, names), table(picture, state))
 
 
 def users_of_pairs(state: Held, picture: MachinePicture) -> dict[tuple[int, int], list[int]]:
@@ -62,19 +62,21 @@ def users_of_pairs(state: Held, picture: MachinePicture) -> dict[tuple[int, int]
     return users
 
 
-def facts(picture: MachinePicture, state: Held, users: Mapping[tuple[int, int], list[int]]) -> str:
-    """A sentence with the numbers that the picture shows."""
+def facts(picture: MachinePicture, state: Held) -> str:
+    """Sentences with the numbers that the picture shows."""
+    users = users_of_pairs(state, picture)
     nodes, jobs = plural(picture.nodes, "node"), plural(len(state.size), "job")
     pairs = math.comb(len(picture.levels[1]), 2)
     shared = sum(len(own) > 1 for own in users.values())
     return (
         f"{state.busy:,} of {nodes} in use by {jobs}. Jobs may use the cables between {len(users):,} of {pairs:,} pairs of "
-        f"groups; two or more may meet on those of {shared:,}."
+        f"groups; two or more may meet on those of {shared:,}. {who_meets(state)}"
     )
 
 
-def dragonfly(picture: MachinePicture, state: Held, users: Mapping[tuple[int, int], list[int]]) -> Figure:
-    """The picture of one state."""
+def dragonfly(picture: MachinePicture, state: Held, names: Mapping[int, str]) -> Figure:
+    """The picture of one state; `names` are the names of jobs."""
+    users = users_of_pairs(state, picture)
     groups = picture.levels[1]
     drawn = Figure(SIDE, HEIGHT + 0.55)
     (axes,) = drawn.grid(1)
@@ -87,14 +89,10 @@ def dragonfly(picture: MachinePicture, state: Held, users: Mapping[tuple[int, in
     # Inside the corners of all boxes, so that no line is hidden.
     ends = [_on_circle(place, len(groups), RADIUS - 1.35 * half) for place in range(len(groups))]
     _cables(axes, ends, state, users)
-    boxes: dict[int | str, list[Box]] = {}
-    for number, (x, y) in enumerate(middles):
-        _cells(picture, number, (x - half, y + half, 2 * half), state, boxes)
-    back = [(x - half, x + half, y - half, y + half) for x, y in middles]
-    axes.boxes(back, SURFACE)
-    for holder in sorted(boxes, key=str):
-        colour = EMPTY[holder] if isinstance(holder, str) else state.colour[holder]
-        axes.boxes(boxes[holder], colour, holder if isinstance(holder, str) else f"job-{holder}")
+    cells = SwitchCells(picture, state)
+    for panel, (x, y) in zip(picture.panels.panels, middles):
+        cells.add(panel, (x - half, y + half), 2 * half / panel.columns, 2 * half / panel.rows)
+    cells.draw(axes)
     if len(groups) <= FEW_GROUPS:
         for group, (x, y) in zip(groups, middles):
             axes.text(
@@ -106,7 +104,10 @@ def dragonfly(picture: MachinePicture, state: Held, users: Mapping[tuple[int, in
                 anchor="middle",
                 rise="bottom",
             )
-    drawn.legend(_legend(state, users, unused=len(groups) <= FEW_GROUPS), 5, above=False, size=8.0)
+    lines = [LegendEntry("links two jobs may share", SHARED, 2.2)]
+    if len(groups) <= FEW_GROUPS:
+        lines.insert(0, LegendEntry("cables no job uses", FAINT, 1.0))
+    drawn.legend(legend(picture, state, names, *lines), 5, above=False, size=8.0)
     return drawn
 
 
@@ -114,38 +115,6 @@ def _on_circle(place: int, count: int, radius: float) -> Point:
     """A point of the circle: the first on top, the others clockwise."""
     angle = math.pi / 2 - 2 * math.pi * place / count
     return radius * math.cos(angle), radius * math.sin(angle)
-
-
-def _cells(
-    picture: MachinePicture,
-    group: int,
-    corner: tuple[float, float, float],
-    state: Held,
-    boxes: dict[int | str, list[Box]],
-) -> None:
-    """Adds the cells of a group's nodes: a router is a column of its nodes, and routers fill rows."""
-    left, top, side = corner
-    own = picture.levels[1][group]
-    routers = [leaf for leaf in picture.levels[0] if own.start <= leaf.start < own.end]
-    deepest = max(len(leaf) for leaf in routers)
-    columns = max(1, round(math.sqrt(len(routers) * deepest)))
-    rows = math.ceil(len(routers) / columns)
-    width, height = side / columns, side / rows
-    for number, leaf in enumerate(routers):
-        row, column = divmod(number, columns)
-        x = left + (column + 0.08) * width
-        above, each = top - (row + 0.06) * height, 0.88 * height / deepest
-        for place, node in enumerate(range(leaf.start, leaf.end)):
-            box = (x, x + 0.84 * width, above - (place + 1) * each, above - place * each)
-            boxes.setdefault(_holder(state, node), []).append(box)
-
-
-def _holder(state: Held, node: int) -> int | str:
-    """The job on a node, or the word for why there is none."""
-    job = state.holder[node]
-    if job is None:
-        return "out-of-service" if node in state.out_of_service else "idle"
-    return job
 
 
 def _cables(axes: Axes, ends: list[Point], state: Held, users: Mapping[tuple[int, int], list[int]]) -> None:
@@ -165,23 +134,3 @@ def _cables(axes: Axes, ends: list[Point], state: Held, users: Mapping[tuple[int
         lines.setdefault(look, []).append([ends[pair[0]], ends[pair[1]]])
     for (_, width, colour), drawn in sorted(lines.items()):
         axes.strokes(drawn, colour, width)
-
-
-def _legend(state: Held, users: Mapping[tuple[int, int], list[int]], *, unused: bool) -> list[LegendEntry]:
-    spanning = sorted(
-        {job for jobs in users.values() for job in jobs}, key=lambda job: (-state.size[job], job)
-    )
-    entries = [
-        LegendEntry(f"job {job}: {plural(state.size[job], 'node')}", state.colour[job])
-        for job in spanning[:LISTED]
-    ]
-    if len(spanning) > LISTED:
-        entries.append(LegendEntry(f"and {plural(len(spanning) - LISTED, 'job')} in several groups", SURFACE))
-    return [
-        *entries,
-        LegendEntry("jobs on one router", LOCAL),
-        LegendEntry("idle", IDLE),
-        *([LegendEntry("out of service", MUTED)] if state.out_of_service else []),
-        *([LegendEntry("cables no job uses", FAINT, 1.0)] if unused else []),
-        LegendEntry("cables two jobs may share", SHARED, 2.2),
-    ]

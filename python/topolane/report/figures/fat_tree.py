@@ -35,13 +35,10 @@ WORDS_OF_RAILS = (
 LISTED = 5
 SPREAD = 0.8
 """Width, in leaves, over which the lines of jobs with links of their own are spread."""
-EMPTY = {"idle": IDLE, "out-of-service": MUTED}
 
 
 def words(picture: MachinePicture) -> str:
     """The caption of the picture for this machine."""
-    if picture.wiring != "tree":
-        return f"Only trees can be drawn, and this machine is a {picture.wiring}: there is no picture."
     return WORDS + (WORDS_OF_RAILS if picture.rails else "")
 
 
@@ -92,24 +89,16 @@ def _cells(axes: Axes, row: TreeRow, layout: TreeLayout, picture: MachinePicture
         leaf, x = picture.levels[0][index], layout.x[0][index]
         start = leaf.start
         for node in range(leaf.start + 1, leaf.end + 1):
-            if node == leaf.end or _holder(state, node) != _holder(state, start):
-                boxes.setdefault(_holder(state, start), []).append(
+            if node == leaf.end or state.holder_of(node) != state.holder_of(start):
+                boxes.setdefault(state.holder_of(start), []).append(
                     (x - 0.42, x + 0.42, leaf.start - node, leaf.start - start)
                 )
                 start = node
-    colours = {holder: EMPTY[holder] if isinstance(holder, str) else state.colour[holder] for holder in boxes}
+    colours = {holder: state.colour_of(holder) for holder in boxes}
     for holder, colour in sorted(colours.items(), key=lambda item: item[1]):
         axes.boxes(boxes[holder], colour, holder if isinstance(holder, str) else f"job-{holder}")
     between = [[(-0.5, -node), (layout.width, -node)] for node in range(1, picture.leaf)]
     axes.strokes(between, SURFACE, 0.6 if layout.cell_points > 3.5 else 0.25)
-
-
-def _holder(state: Held, node: int) -> int | str:
-    """The job on a node, or the word for why there is none."""
-    job = state.holder[node]
-    if job is None:
-        return "out-of-service" if node in state.out_of_service else "idle"
-    return job
 
 
 def _links(axes: Axes, row: TreeRow, layout: TreeLayout, picture: MachinePicture, state: Held) -> None:
@@ -176,9 +165,7 @@ def _bars(level: int, row: TreeRow, layout: TreeLayout, picture: MachinePicture)
 
 
 def _legend(state: Held, names: Mapping[int, str], width: float) -> list[LegendEntry]:
-    spanning = sorted(
-        {job for jobs in state.crossing[0] for job in jobs}, key=lambda job: (-state.size[job], job)
-    )
+    spanning = state.spanning
     entries = [
         LegendEntry(f"{names[job]}: {plural(state.size[job], 'node')}", state.colour[job])
         for job in spanning[:LISTED]
