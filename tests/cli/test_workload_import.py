@@ -626,6 +626,9 @@ def test_preemption_goes_to_the_queue_slurm(dump):
         "again": 15,
     }
     assert queue["schedulers"]["requeue_after"] == 21
+    assert queue["schedulers"]["over_time"] == 5
+    longer = dump(table({}), config=PREEMPTING + "OverTimeLimit = 2 min\n", qos=qos)
+    assert json.loads(accounting_workload.read(longer).queue)["schedulers"]["over_time"] == 125
     keys = ("preempts", "preempt_mode", "preempt_exempt", "grace")
     assert [tuple(row[key] for key in keys) for row in queue["qos"]] == [
         (["low", "lost"], None, None, 0),

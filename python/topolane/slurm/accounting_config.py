@@ -179,6 +179,9 @@ def _schedulers(settings: dict[str, str], path: Path, notes: list[str]) -> dict[
         found["backfill_window"] = 60 * _number(words["bf_window"], "bf_window", path)
     if valid := re.search(r"cred_expire=(\d{1,9})", settings.get("AuthInfo", "")):
         found["requeue_after"] = int(valid[1]) + 1
+    if wait := re.match(r"\d{1,9}", settings.get("KillWait", "")):
+        minutes = re.match(r"\d{1,9}", settings.get("OverTimeLimit", ""))
+        found["over_time"] = int(wait[0]) + 60 * int(minutes[0] if minutes else 0)
     if "bf_licenses" in words:
         found["backfill_licenses"] = True
     return found

@@ -109,36 +109,36 @@ impl Retrace {
         waiting.filter(|(_, waiting)| is_due(waiting.request.id)).map(|(index, _)| index).collect()
     }
 
-    /// Asks one scheduler about the recorded starts that are due, then starts those jobs.
-    fn follow_starts(&mut self, view: &mut View<'_>, by: Option<By>) {
-        let due = self.due(view, by);
-        if let Some(by) = by {
-            let ids = due.iter().map(|&index| view.waiting[index].request.id);
-            let ids: Vec<u64> = ids.filter(|&id| self.seen.insert(id)).collect();
-            self.ask(view, &ids, by);
-        }
-        for index in due {
-            self.start(view, index);
+    /// Asks one scheduler about the recorded starts that are due now, each once. `others` are starts of the other
+    /// scheduler in the same second.
+    fn ask_once(&mut self, view: &View<'_>, by: By, due: &[usize], others: &[usize]) {
+        let ids = due.iter().map(|&index| view.waiting[index].request.id);
+        let ids: Vec<u64> = ids.filter(|&id| self.seen.insert(id)).collect();
+        if !ids.is_empty() {
+            self.ask(view, &ids, by, others);
         }
     }
 
     /// Asks one scheduler what it would start, at the time when the records start these jobs.
-    fn ask(&self, view: &View<'_>, ids: &[u64], by: By) {
-        if ids.is_empty() {
-            return;
-        }
-        // The records do not give an order within a second, so ask in each order and keep the best answer.
+    fn ask(&self, view: &View<'_>, ids: &[u64], by: By, others: &[usize]) {
+        // The records do not give an order within a second, so ask in each order and keep the best answer. Slurm's main
+        // scheduler usually runs before backfill.
+        let orders: [&[usize]; 2] = match by {
+            By::Main => [&[], others],
+            By::Backfill => [others, &[]],
+        };
         let knowing = [(false, false), (true, true), (true, false), (false, true)];
-        let answers = knowing.map(|(arrivals, ends)| {
-            let mut slurm = self.knowing_this_second(arrivals, ends);
-            would_start(view, |view| by.run(&mut slurm, view))
+        let tries = orders.into_iter().flat_map(|first| knowing.map(|known| (first, known)));
+        let answers = tries.map(|(first, (arrivals, ends))| {
+            self.starts_of(by, self.knowing_this_second(arrivals, ends), view, first)
         });
         let wrong = |starts: &HashMap<u64, _>| {
             let missing = ids.iter().filter(|id| !starts.contains_key(id)).count();
             missing + starts.keys().filter(|id| !ids.contains(id)).count()
         };
-        let Some(starts) = answers.into_iter().min_by_key(wrong) else { return };
-        let recorded = ids.iter().map(|&id| (id, self.answer(view, &starts, id, by))).collect();
+        let Some(starts) = answers.min_by_key(wrong) else { return };
+        let answer = |&id: &u64| (id, self.answer(view, &starts, id, (by, orders[0])));
+        let recorded = ids.iter().map(answer).collect();
         let mut more: Vec<u64> = starts.into_keys().filter(|id| !ids.contains(id)).collect();
         more.sort_unstable();
         let asked = RetraceQuestion { time: view.now, by, recorded, more };
@@ -150,7 +150,7 @@ impl Retrace {
         view: &View<'_>,
         starts: &HashMap<u64, Arc<Placement>>,
         id: u64,
-        by: By,
+        (by, first): (By, &[usize]),
     ) -> RetraceAnswer {
         if let Some(placement) = starts.get(&id) {
             let set = |nodes: &[NodeIndex]| {
@@ -172,8 +172,28 @@ impl Retrace {
             return RetraceAnswer::Not(Because::Limit);
         }
         slurm.waiting.retain(|&other, _| other == id);
-        let alone = would_start(view, |view| by.run(&mut slurm, view));
+        let alone = self.starts_of(by, slurm, view, first);
         RetraceAnswer::Not(if alone.contains_key(&id) { Because::Others } else { Because::Nodes })
+    }
+
+    /// What one scheduler would start after these recorded starts.
+    fn starts_of(
+        &self,
+        by: By,
+        mut slurm: Slurm,
+        view: &View<'_>,
+        first: &[usize],
+    ) -> HashMap<u64, Arc<Placement>> {
+        let mut starts = would_start(view, |view| {
+            for &index in first {
+                self.start(&mut slurm, view, index);
+            }
+            by.run(&mut slurm, view);
+        });
+        for &index in first {
+            starts.remove(&view.waiting[index].request.id);
+        }
+        starts
     }
 
     /// A copy of the queue that also knows which jobs arrived or ended in this second.
@@ -226,13 +246,14 @@ impl Retrace {
         }
     }
 
-    fn start(&mut self, view: &mut View<'_>, index: usize) {
+    /// Starts a job as it started in the records.
+    fn start(&self, slurm: &mut Slurm, view: &mut View<'_>, index: usize) {
         let request = view.waiting[index].request.clone();
         let Some(start) = self.starts.get(&request.id) else { return };
         let fabric = view.occupancy.fabric();
         let placement = Placement::new(fabric, start.nodes.clone(), request.share.clone());
         if view.start(index, Arc::new(placement)) {
-            self.slurm.note_start(&request, &start.nodes, view.now);
+            slurm.note_start(&request, &start.nodes, view.now);
         }
     }
 }
@@ -244,9 +265,15 @@ impl Queue for Retrace {
 
     fn pass(&mut self, view: &mut View<'_>) -> Pass {
         self.turn(view);
-        for by in [Some(By::Main), Some(By::Backfill), None] {
-            self.follow_starts(view, by);
+        let [main, backfill, unknown] =
+            [Some(By::Main), Some(By::Backfill), None].map(|by| self.due(view, by));
+        self.ask_once(view, By::Main, &main, &backfill);
+        self.ask_once(view, By::Backfill, &backfill, &main);
+        let mut slurm = std::mem::take(&mut self.slurm);
+        for index in main.into_iter().chain(backfill).chain(unknown) {
+            self.start(&mut slurm, view, index);
         }
+        self.slurm = slurm;
         let waiting = view.waiting.iter().enumerate();
         let left = waiting.filter(|&(index, _)| !view.has_started(index));
         let next = left.filter_map(|(_, waiting)| self.starts.get(&waiting.request.id));
