@@ -956,6 +956,28 @@ fn starts_of_both_schedulers_in_a_second_are_asked_in_each_order() {
     assert!(asked.iter().all(|asked| asked.more.is_empty()), "{asked:?}");
 }
 
+/// Slurm computes priorities up to a second later than its start says, so a start then is also asked about with the
+/// priorities before. From 60 on job 3 goes before job 2, because only its user has no usage.
+#[test]
+fn a_start_when_priorities_are_due_is_asked_with_those_before_too() {
+    let config = r#"{"processors_per_node": 1, "schedulers": {"interval": 1000},
+        "priority": {"weight_fair_share": 1000, "period": 60, "max_age": 60},
+        "associations": [{"account": "all", "shares": 1}, {"account": "all", "user": "u", "shares": 1},
+            {"account": "all", "user": "v", "shares": 1}]}"#;
+    let jobs = [
+        (0.0, ask(1, 24, 60.0, ("", "u", ""))),
+        (10.0, ask(2, 24, 10.0, ("", "u", ""))),
+        (11.0, ask(3, 24, 10.0, ("", "v", ""))),
+    ];
+    let starts = |late: f64| [(1, 1.0, 0, 24), (2, 61.0 + late, 0, 24), (3, 72.0 + late, 0, 24)];
+    let same = |late: f64| {
+        let asked = retraced(config, &jobs, &starts(late));
+        asked.iter().all(|asked| asked.recorded[0].1 == RetraceAnswer::Same(true))
+    };
+    assert!(same(0.0), "within a second of 60");
+    assert!(!same(2.0));
+}
+
 /// A cancelled job is forgotten. If it is submitted again, it stands behind the jobs that came in the meantime.
 #[test]
 fn a_cancelled_job_that_comes_again_stands_at_the_end() {

@@ -75,8 +75,7 @@ def in_their_seconds(jobs: Jobs, seed: int) -> Jobs:
         same = list(each)
         parts = sorted(draw.random() for _ in same)
         made += [
-            job
-            | {"submit": second + part, "run": max(float(job["run"]) + draw.random() - draw.random(), 1)}
+            job | {"submit": second + part, "run": max(float(job["run"]) + draw.random() - draw.random(), 1)}
             for job, part in zip(same, parts)
         ]
     return made

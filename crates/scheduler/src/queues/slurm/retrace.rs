@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustc_hash::FxHashMap;
 use topolane_fabric::{NodeIndex, NodeSet};
 use topolane_placement::Placement;
 
@@ -10,6 +11,10 @@ use super::Slurm;
 use super::jobs::whose;
 use crate::queue::{Pass, Queue};
 use crate::view::View;
+
+/// By how many seconds the computation of priorities may be later than the records say. They have the start of slurmctld
+/// as a whole second, and the thread that computes priorities starts up to a second after that.
+const PERIOD_LATE: f64 = 1.0;
 
 /// One of Slurm's two schedulers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +90,8 @@ pub struct Retrace {
     seen: HashSet<u64>,
     /// When the next recorded start of a waiting job is due.
     next: f64,
+    /// The priorities before they were last computed, by request id.
+    earlier: FxHashMap<u64, f64>,
 }
 
 impl Retrace {
@@ -96,7 +103,14 @@ impl Retrace {
         asked: Arc<Mutex<Vec<RetraceQuestion>>>,
     ) -> Self {
         slurm.failing.clear();
-        Retrace { slurm, starts, asked, seen: HashSet::new(), next: f64::INFINITY }
+        Retrace {
+            slurm,
+            starts,
+            asked,
+            seen: HashSet::new(),
+            next: f64::INFINITY,
+            earlier: FxHashMap::default(),
+        }
     }
 
     /// The queue positions of recorded starts that are due.
@@ -127,10 +141,22 @@ impl Retrace {
             By::Main => [&[], others],
             By::Backfill => [others, &[]],
         };
+        let orders = if others.is_empty() { &orders[..1] } else { &orders };
+        let is_late = view.now <= self.slurm.clock.last_period + PERIOD_LATE;
+        let periods = if is_late { &[false, true][..] } else { &[false] };
         let knowing = [(false, false), (true, true), (true, false), (false, true)];
-        let tries = orders.into_iter().flat_map(|first| knowing.map(|known| (first, known)));
-        let answers = tries.map(|(first, (arrivals, ends))| {
-            self.starts_of(by, self.knowing_this_second(arrivals, ends), view, first)
+        let mut tries: Vec<(&[usize], bool, (bool, bool))> = Vec::new();
+        for &first in orders {
+            for &is_before in periods {
+                tries.extend(knowing.map(|known| (first, is_before, known)));
+            }
+        }
+        let answers = tries.into_iter().map(|(first, is_before, (arrivals, ends))| {
+            let mut slurm = self.knowing_this_second(arrivals, ends);
+            if is_before {
+                self.undo_period(&mut slurm);
+            }
+            self.starts_of(by, slurm, view, first)
         });
         let wrong = |starts: &HashMap<u64, _>| {
             let missing = ids.iter().filter(|id| !starts.contains_key(id)).count();
@@ -208,6 +234,13 @@ impl Retrace {
         slurm
     }
 
+    /// Gives waiting jobs the priorities that they had before these were last computed.
+    fn undo_period(&self, slurm: &mut Slurm) {
+        for (id, standing) in &mut slurm.waiting {
+            standing.priority = self.earlier.get(id).copied().unwrap_or(standing.priority);
+        }
+    }
+
     /// Runs the queue's own turn and undoes its starts.
     fn turn(&mut self, view: &View<'_>) {
         let before = self.slurm.waiting.clone();
@@ -239,6 +272,7 @@ impl Retrace {
             }
         }
         if self.slurm.clock.last_period > last_period {
+            self.earlier = before.iter().map(|(&id, standing)| (id, standing.priority)).collect();
             self.slurm.set_priorities(view);
         }
         for id in tested.into_iter().filter(|_| starts.is_empty()) {
