@@ -209,6 +209,22 @@ fn backfill_delays_no_promise() {
     assert!(starts[&4] > 1_200.0, "after job 2, which it would delay");
 }
 
+/// Once its interval is over, backfill looks every second whether anything changed (`backfill_agent` in
+/// src/plugins/sched/backfill/backfill.c). Nothing changes from 30 to 75, so job 3 starts in the second after its
+/// submission, and job 4 an interval later.
+#[test]
+fn backfill_looks_every_second_once_its_interval_is_over() {
+    let jobs = [
+        (0.0, ask(1, 20, 600.0, DEFAULT)),
+        (1.0, ask(2, 24, 600.0, DEFAULT)),
+        (75.0, ask(3, 2, 300.0, DEFAULT)),
+        (80.0, ask(4, 2, 300.0, DEFAULT)),
+    ];
+    let mut scheduler = scheduler(r#"{"schedulers": {"interval": 1000}}"#);
+    let starts = started(&mut scheduler, &jobs, 500.0);
+    assert_eq!((starts[&3], starts[&4]), (76.0, 106.0));
+}
+
 /// A job that takes `cores` of the 16 cores of each node, in a partition of one node.
 fn part(id: u64, cores: u32, walltime: f64) -> Request {
     Request { share: Share::part(cores, 0), ..ask(id, 1, walltime, ("one", "", "")) }
