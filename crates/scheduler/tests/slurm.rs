@@ -369,7 +369,7 @@ fn a_job_without_licences_is_passed_over() {
     ];
     let starts = started(&mut scheduler(config), &jobs, 1_000.0);
     assert_eq!((starts[&1], starts[&3]), (1.0, 1.0), "job 2 closes nothing: {starts:?}");
-    assert_eq!(starts[&4], 120.0, "by backfill: job 2 has licences now, and closes its partition");
+    assert_eq!(starts[&4], 102.0, "by backfill: job 2 has licences now, and closes its partition");
     assert_eq!(starts[&2], 303.0, "job 3 has ended by then");
 }
 
@@ -643,22 +643,22 @@ fn a_job_that_would_give_way_joins_no_ends_of_others() {
     assert!(starts[&5] > 200.0, "on nodes of job 1: {starts:?}");
 }
 
-/// A job that exceeds its walltime is expected to end KillWait and OverTimeLimit after it (`_guess_job_end` in
+/// A job whose walltime is just over is expected to end KillWait and OverTimeLimit later (`_guess_job_end` in
 /// src/plugins/select/cons_tres/job_test.c). Job 3 ends before that, so it may start before job 2.
 #[test]
-fn a_job_over_its_walltime_is_expected_to_run_on() {
+fn a_job_at_its_walltime_is_expected_to_run_on() {
     let starts = |over_time: u32| {
         let mut scheduler = scheduler(&format!(
             r#"{{"schedulers": {{"backfill_resolution": 1, "over_time": {over_time}}}}}"#
         ));
-        scheduler.adopt(&ask(1, 20, 20.0, DEFAULT), (0..20).collect(), 0.0).unwrap();
+        scheduler.adopt(&ask(1, 20, 30.0, DEFAULT), (0..20).collect(), 0.0).unwrap();
         scheduler.submit(ask(2, 24, 10.0, DEFAULT), 0.0).unwrap();
         scheduler.submit(ask(3, 4, 15.0, DEFAULT), 0.0).unwrap();
         let passes = [1.0, 5.0, 30.0].map(|now| scheduler.pass(now).len());
         passes.into_iter().sum::<usize>()
     };
-    assert_eq!(starts(30), 1, "job 2 is promised nodes at 50");
-    assert_eq!(starts(2), 0, "job 2 is promised nodes at 31");
+    assert_eq!(starts(30), 1, "job 2 is promised nodes at 60");
+    assert_eq!(starts(2), 0, "job 2 is promised nodes at 32");
     let error = SlurmConfig::parse(r#"{"schedulers": {"over_time": -1}}"#).unwrap_err();
     assert!(error.to_string().contains("schedulers.over_time -1 is not 0 seconds"), "{error}");
 }
