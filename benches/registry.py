@@ -421,6 +421,7 @@ CASES = (
         Option("runs", 4, "runs of each plan"),
         Option("at-once", 6, "Slurms that run at the same time"),
         _seed("jobs, users and settings"),
+        Option("shaken", 0, "replays of each record with times that differ within their seconds"),
     ), quick={"flavours": ["basic"], "runs": 1}, named=True, builds=(OPTIMISED, INSTALLED, FETCHED)),
     Case("sweep", "1,024 runs over a Dask cluster on this machine: runs a second, and the same table", "sweep:measure", (
         Option("workers", "1,2", "numbers of workers, with commas"),

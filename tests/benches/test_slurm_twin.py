@@ -201,6 +201,18 @@ def test_a_shaken_log_differs_by_a_second_in_one_thing() -> None:
     assert all(made == jobs for made, _ in turns)
 
 
+def test_jobs_keep_their_order_and_their_second_if_only_its_part_is_drawn() -> None:
+    """Records cut times to whole seconds, so a run was up to a second shorter or longer."""
+    jobs = [{"id": "1", "submit": "5", "run": "10"}, {"id": "2", "submit": "5", "run": "10"}]
+    jobs.append({"id": "3", "submit": "6", "run": "1"})
+    found = [twin_shaken.in_their_seconds(jobs, seed) for seed in range(20)]
+    for first, second, third in found:
+        assert 5 <= first["submit"] <= second["submit"] < 6 <= third["submit"] < 7
+        assert all(9 < job["run"] < 11 for job in (first, second)) and 1 <= third["run"] < 2
+    assert len({first["submit"] for first, *_ in found}) == 20
+    assert found[3] == twin_shaken.in_their_seconds(jobs, 3)
+
+
 def test_a_replay_of_the_synthetic_plan_is_the_plan_s_own_record(tmp_path: Path) -> None:
     """The queue slurm repeats its own starts; shaken replays of them are measured, each way with its number of replays."""
     words = ["--synthetic", "--slurmds", "24", "--jobs", "60", "--minutes", "4", "--shaken", "2"]
@@ -344,9 +356,23 @@ def test_the_bench_has_every_flavour_and_the_command_knows_each() -> None:
 def test_a_mean_wait_is_judged_by_what_slurm_is_off_itself() -> None:
     """Two runs of a plan with mean waits of 100 and 110 s are 10 and 9.1 % apart. Replays are off by 5 and 10 %."""
     decisions = {"main": Decisions({"same": 19, "limit": 1}, 2), "backfill": Decisions({"other nodes": 4}, 0)}
-    runs = [flavours.Recorded(100, 105, decisions), flavours.Recorded(110, 99, decisions)]
+    runs = [flavours.Recorded(100, 105, decisions, ()), flavours.Recorded(110, 99, decisions, ())]
     main, backfill, off, noise = flavours.rows("basic", [runs])
     assert (main.median, backfill.median) == (95, 100)
     assert "of 40, and 4 others" in main.what
     assert off.median == pytest.approx(7.5)
     assert off.limit == noise.median == pytest.approx((10 + 100 / 11) / 2)
+
+
+def test_shaken_replays_say_how_far_replays_are_off_without_the_chance_of_one() -> None:
+    """Slurm's runs of the plan have mean waits of 100 and 120 s, 110 in the mean; shaken replays 121, so 10 % more.
+    Those of one record are 20 s apart, which is a fifth of 100 or a sixth of 120, or 10 s apart.
+    """
+    decisions = {"main": Decisions({"same": 1}, 0), "backfill": Decisions({"same": 1}, 0)}
+    runs = [
+        flavours.Recorded(100, 150, decisions, (100, 120)),
+        flavours.Recorded(120, 80, decisions, (127, 137)),
+    ]
+    *_, off, itself = flavours.rows("basic", [runs])
+    assert off.median == pytest.approx(10)
+    assert itself.median == pytest.approx((20 + 100 / 6 + 1000 / 127 + 1000 / 137) / 4)

@@ -109,6 +109,14 @@ def test_a_whole_number_of_ranks_is_no_nice_value():
     assert imported([job(1, 61, 3), job(2, 62, 3, nice=STEP), job(3, 63, 3, nice=70), job(4, 64, 3)]) == {}
 
 
+def test_late_in_a_turn_the_last_job_has_the_rank_of_the_one_before_it():
+    """Slurm computes priorities once in a turn, late by seconds and never early (_decay_thread in
+    priority_multifactor.c), so nothing lies between two jobs in the second half.
+    """
+    assert imported([job(1, 85, 2), job(2, 95, 2), job(3, 115, 2, nice=70)]) == {3: 70}
+    assert imported([job(1, 65, 2), job(2, 75, 2), job(3, 115, 2, nice=70)]) == {}, "one may"
+
+
 @pytest.mark.parametrize(("certain", "nice"), [(70, {2: 70, 9: 70}), (90, {9: 90})])
 def test_a_job_before_or_after_the_others_of_its_turn_has_a_value_that_another_job_has(certain, nice):
     """Slurm computes priorities some time after a turn began, so such a job may be of another rank."""

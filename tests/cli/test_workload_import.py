@@ -604,6 +604,39 @@ def test_reservations_that_cannot_be_read_are_an_error(dump, now, sentence):
         accounting_workload.read(directory)
 
 
+def drained(dump, *events, jobs):
+    """From when the import takes nodes out of service, by name."""
+    lines = "".join(f"hex|{name}|{ZERO + start}|{end}|DRAIN\n" for name, start, end in events)
+    head = "Cluster|NodeName|TimeStart|TimeEnd|State\n"
+    last = at(1000, JobIDRaw=9, NodeList="n9")
+    imported = accounting_workload.read(dump(table(*jobs, last), config=CONFIG, events=head + lines))
+    zero = json.loads(imported.queue)["epoch"] - ZERO
+    return {row["nodes"]: row["from"] + zero for row in json.loads(imported.queue)["out_of_service"]}
+
+
+def test_a_node_drains_before_slurm_records_it(dump):
+    """Slurm records a drained node when its last job ends (update_node and make_node_idle in node_mgr.c), and starts no
+    job on it from the command on. The middle of the time since the last start is taken.
+    """
+    jobs = [at(0, 300, JobIDRaw=1, NodeList="n1"), at(100, 200, JobIDRaw=2, NodeList="n1")]
+    assert drained(dump, ("n1", 301, ZERO + 900), jobs=jobs) == {"n1": 200}
+    assert drained(dump, ("n1", 301, "Unknown"), jobs=jobs) == {"n1": 200}, "it is still drained"
+    assert drained(dump, ("n1", 350, ZERO + 900), jobs=jobs) == {"n1": 350}, "no job ended: the node was idle"
+    assert drained(dump, ("n2", 301, ZERO + 900), jobs=jobs) == {"n2": 301}, "the job was on another node"
+
+
+def test_nodes_that_came_back_together_began_to_drain_together(dump):
+    """The last start on any of them and the first event bound the time. An idle node has it exactly. If a job started
+    on one after another was drained, each has its own time.
+    """
+    jobs = [at(0, 300, JobIDRaw=1, NodeList="n1"), at(100, 500, JobIDRaw=2, NodeList="n2")]
+    both = [("n1", 300, ZERO + 900), ("n2", 500, ZERO + 900)]
+    assert drained(dump, *both, jobs=jobs) == {"n1": 200, "n2": 200}
+    assert drained(dump, *both, ("n3", 240, ZERO + 900), jobs=jobs) == {"n1": 240, "n2": 240, "n3": 240}
+    later = [jobs[0], at(400, 500, JobIDRaw=2, NodeList="n2")]
+    assert drained(dump, *both, jobs=later) == {"n1": 150, "n2": 450}
+
+
 PREEMPTING = (
     "SelectType = select/linear\nPreemptType = preempt/qos\nPreemptMode = REQUEUE\nPreemptExemptTime = 00:02:00\n"
     "KillWait = 5 sec\nMessageTimeout = 10 sec\nAuthInfo = socket=/x,cred_expire=20\n"
@@ -626,6 +659,9 @@ def test_preemption_goes_to_the_queue_slurm(dump):
         "again": 15,
     }
     assert queue["schedulers"]["requeue_after"] == 21
+    assert queue["schedulers"]["over_time"] == 5
+    longer = dump(table({}), config=PREEMPTING + "OverTimeLimit = 2 min\n", qos=qos)
+    assert json.loads(accounting_workload.read(longer).queue)["schedulers"]["over_time"] == 125
     keys = ("preempts", "preempt_mode", "preempt_exempt", "grace")
     assert [tuple(row[key] for key in keys) for row in queue["qos"]] == [
         (["low", "lost"], None, None, 0),

@@ -209,6 +209,22 @@ fn backfill_delays_no_promise() {
     assert!(starts[&4] > 1_200.0, "after job 2, which it would delay");
 }
 
+/// Once its interval is over, backfill looks every second whether anything changed (`backfill_agent` in
+/// src/plugins/sched/backfill/backfill.c). Nothing changes from 30 to 75, so job 3 starts in the second after its
+/// submission, and job 4 an interval later.
+#[test]
+fn backfill_looks_every_second_once_its_interval_is_over() {
+    let jobs = [
+        (0.0, ask(1, 20, 600.0, DEFAULT)),
+        (1.0, ask(2, 24, 600.0, DEFAULT)),
+        (75.0, ask(3, 2, 300.0, DEFAULT)),
+        (80.0, ask(4, 2, 300.0, DEFAULT)),
+    ];
+    let mut scheduler = scheduler(r#"{"schedulers": {"interval": 1000}}"#);
+    let starts = started(&mut scheduler, &jobs, 500.0);
+    assert_eq!((starts[&3], starts[&4]), (76.0, 106.0));
+}
+
 /// A job that takes `cores` of the 16 cores of each node, in a partition of one node.
 fn part(id: u64, cores: u32, walltime: f64) -> Request {
     Request { share: Share::part(cores, 0), ..ask(id, 1, walltime, ("one", "", "")) }
@@ -353,7 +369,7 @@ fn a_job_without_licences_is_passed_over() {
     ];
     let starts = started(&mut scheduler(config), &jobs, 1_000.0);
     assert_eq!((starts[&1], starts[&3]), (1.0, 1.0), "job 2 closes nothing: {starts:?}");
-    assert_eq!(starts[&4], 120.0, "by backfill: job 2 has licences now, and closes its partition");
+    assert_eq!(starts[&4], 102.0, "by backfill: job 2 has licences now, and closes its partition");
     assert_eq!(starts[&2], 303.0, "job 3 has ended by then");
 }
 
@@ -608,6 +624,45 @@ fn backfill_preempts() {
     assert!(starts[&3] <= 620.0, "its promise holds: {starts:?}");
 }
 
+/// Backfill removes jobs that would be preempted first, so they are in no group of ends that are tried together
+/// (`_build_cr_job_list`, `_future_run_test` in src/plugins/select/cons_tres/job_test.c). Job 4 fits when job 2 ends: its
+/// group goes up to 150, job 3 gives way anyway, and job 1 ends later. So job 5 gets none of the free nodes.
+#[test]
+fn a_job_that_would_give_way_joins_no_ends_of_others() {
+    let config = r#"{"preemption": {"by": "qos"},
+        "qos": [{"name": "low"}, {"name": "high", "preempts": ["low"]}]}"#;
+    let jobs = [
+        (0.0, ask(1, 8, 200.0, HIGH)),
+        (4.0, ask(2, 8, 100.0, HIGH)),
+        (8.0, ask(3, 4, 115.0, LOW)),
+        (12.0, ask(4, 16, 600.0, HIGH)),
+        (13.0, ask(5, 4, 600.0, OTHER)),
+    ];
+    let starts = started(&mut scheduler(config), &jobs, 400.0);
+    assert!((105.0..115.0).contains(&starts[&4]), "{starts:?}");
+    assert!(starts[&5] > 200.0, "on nodes of job 1: {starts:?}");
+}
+
+/// A job whose walltime is just over is expected to end KillWait and OverTimeLimit later (`_guess_job_end` in
+/// src/plugins/select/cons_tres/job_test.c). Job 3 ends before that, so it may start before job 2.
+#[test]
+fn a_job_at_its_walltime_is_expected_to_run_on() {
+    let starts = |over_time: u32| {
+        let mut scheduler = scheduler(&format!(
+            r#"{{"schedulers": {{"backfill_resolution": 1, "over_time": {over_time}}}}}"#
+        ));
+        scheduler.adopt(&ask(1, 20, 30.0, DEFAULT), (0..20).collect(), 0.0).unwrap();
+        scheduler.submit(ask(2, 24, 10.0, DEFAULT), 0.0).unwrap();
+        scheduler.submit(ask(3, 4, 15.0, DEFAULT), 0.0).unwrap();
+        let passes = [1.0, 5.0, 30.0].map(|now| scheduler.pass(now).len());
+        passes.into_iter().sum::<usize>()
+    };
+    assert_eq!(starts(30), 1, "job 2 is promised nodes at 60");
+    assert_eq!(starts(2), 0, "job 2 is promised nodes at 32");
+    let error = SlurmConfig::parse(r#"{"schedulers": {"over_time": -1}}"#).unwrap_err();
+    assert!(error.to_string().contains("schedulers.over_time -1 is not 0 seconds"), "{error}");
+}
+
 /// Backfill checks the limits of a job before it ends others for it.
 #[test]
 fn a_job_over_a_limit_preempts_none() {
@@ -817,16 +872,24 @@ fn run(jobs: &[Job]) -> common::Run {
     }
 }
 
-/// What the queue answers about recorded starts by the main scheduler. A start is the job, the second, its first node
-/// and its number of nodes.
-fn retraced(
+/// A recorded start: the job, the second, its first node and its number of nodes.
+type Start = (u64, f64, u32, u32);
+
+/// What the queue answers about recorded starts by the main scheduler.
+fn retraced(config: &str, jobs: &[(f64, Request)], starts: &[Start]) -> Vec<RetraceQuestion> {
+    retraced_by(config, jobs, starts, |_| By::Main)
+}
+
+/// What the queue answers about recorded starts by either scheduler.
+fn retraced_by(
     config: &str,
     jobs: &[(f64, Request)],
-    starts: &[(u64, f64, u32, u32)],
+    starts: &[Start],
+    by: impl Fn(u64) -> By,
 ) -> Vec<RetraceQuestion> {
     let slurm = Slurm::new(SlurmConfig::parse(config).unwrap(), &machine()).unwrap();
-    let start = |&(id, at, first, count): &(u64, f64, u32, u32)| {
-        (id, RecordedStart { at, nodes: (first..first + count).collect(), by: Some(By::Main) })
+    let start = |&(id, at, first, count): &Start| {
+        (id, RecordedStart { at, nodes: (first..first + count).collect(), by: Some(by(id)) })
     };
     let recorded: HashMap<u64, RecordedStart> = starts.iter().map(start).collect();
     let asked = Arc::new(Mutex::new(Vec::new()));
@@ -889,6 +952,46 @@ fn a_recorded_start_is_asked_in_the_order_of_preemption() {
     let asked = retraced(config, &jobs, &[(1, 1.0, 0, 24), (3, 12.0, 0, 24), (2, 23.0, 0, 24)]);
     let answers: Vec<_> = asked.iter().flat_map(|asked| asked.recorded.clone()).collect();
     assert!(answers.iter().all(|(_, answer)| *answer == RetraceAnswer::Same(true)), "{answers:?}");
+}
+
+/// Records have whole seconds. If both schedulers start jobs in the same second, each is also asked in the state after
+/// the starts of the other one. Here backfill starts job 3 on a node that job 2 is too wide for, then job 1 ends and the
+/// main scheduler starts job 2: alone in its second, it would have started job 3 as well.
+#[test]
+fn starts_of_both_schedulers_in_a_second_are_asked_in_each_order() {
+    let jobs = [
+        (0.0, ask(1, 23, 10.0, DEFAULT)),
+        (1.0, ask(2, 23, 10.0, DEFAULT)),
+        (2.0, ask(3, 1, 5.0, DEFAULT)),
+    ];
+    let starts = [(1, 1.0, 0, 23), (2, 12.0, 0, 23), (3, 12.0, 23, 1)];
+    let by = |id| if id == 3 { By::Backfill } else { By::Main };
+    let asked = retraced_by("{}", &jobs, &starts, by);
+    let answers: Vec<_> = asked.iter().flat_map(|asked| asked.recorded.clone()).collect();
+    assert!(answers.iter().all(|(_, answer)| *answer == RetraceAnswer::Same(true)), "{answers:?}");
+    assert!(asked.iter().all(|asked| asked.more.is_empty()), "{asked:?}");
+}
+
+/// Slurm computes priorities up to a second later than its start says, so a start then is also asked about with the
+/// priorities before. From 60 on job 3 goes before job 2, because only its user has no usage.
+#[test]
+fn a_start_when_priorities_are_due_is_asked_with_those_before_too() {
+    let config = r#"{"processors_per_node": 1, "schedulers": {"interval": 1000},
+        "priority": {"weight_fair_share": 1000, "period": 60, "max_age": 60},
+        "associations": [{"account": "all", "shares": 1}, {"account": "all", "user": "u", "shares": 1},
+            {"account": "all", "user": "v", "shares": 1}]}"#;
+    let jobs = [
+        (0.0, ask(1, 24, 60.0, ("", "u", ""))),
+        (10.0, ask(2, 24, 10.0, ("", "u", ""))),
+        (11.0, ask(3, 24, 10.0, ("", "v", ""))),
+    ];
+    let starts = |late: f64| [(1, 1.0, 0, 24), (2, 61.0 + late, 0, 24), (3, 72.0 + late, 0, 24)];
+    let same = |late: f64| {
+        let asked = retraced(config, &jobs, &starts(late));
+        asked.iter().all(|asked| asked.recorded[0].1 == RetraceAnswer::Same(true))
+    };
+    assert!(same(0.0), "within a second of 60");
+    assert!(!same(2.0));
 }
 
 /// A cancelled job is forgotten. If it is submitted again, it stands behind the jobs that came in the meantime.

@@ -34,12 +34,12 @@ class Truth:
 
 
 FLAVOURS = {
-    "basic": Truth("priority/basic", 99, 100, 3, 1),
-    "fair-whole": Truth("fair share, whole nodes", 99, 96, 5, 5),
-    "fair-shared": Truth("fair share, shared nodes", 99, 98, 6, 11),
-    "qos-preemption": Truth("preemption", 97, 96, 10, 9),
-    "partitions": Truth("partitions of several tiers", 98, 97, 3, 5),
-    "gpus": Truth("GPUs", 97, 98, 2, 10),
+    "basic": Truth("priority/basic", 99, 98, 2, 1),
+    "fair-whole": Truth("fair share, whole nodes", 100, 97, 2, 5),
+    "fair-shared": Truth("fair share, shared nodes", 100, 98, 10, 11),
+    "qos-preemption": Truth("preemption", 100, 96, 9, 9),
+    "partitions": Truth("partitions of several tiers", 98, 97, 2, 5),
+    "gpus": Truth("GPUs", 98, 98, 2, 10),
 }
 
 

@@ -10,7 +10,12 @@ from typing import Any
 
 from topolane import files, texts
 from topolane._engine import InputError
-from topolane.slurm import accounting, accounting_preemption, accounting_reservations
+from topolane.slurm import (
+    accounting,
+    accounting_drains,
+    accounting_preemption,
+    accounting_reservations,
+)
 from topolane.slurm.accounting_jobs import HIGHEST_ID, AccountedJobs, NeverStarted
 from topolane.slurm.inspection import names_in
 from topolane.units import plural
@@ -108,11 +113,12 @@ def of(there: dict[str, Path | None], jobs: AccountedJobs, zero: int, notes: lis
         now = accounting_reservations.keeping(present) if present else []
         config["reservations"] = list(_reservations(path, now, jobs.cluster, zero, end))
     if path := there["events.txt"]:
-        config["out_of_service"] = [
+        outages = [
             {**times, "ends_jobs": row.get("State", "").startswith("DOWN")}
             for _, row, times in _withheld(path, accounting.events(path, jobs.cluster), zero, end)
             if times["nodes"] and not (has_reservations and row["State"].startswith(MAINTENANCE))
         ]
+        config["out_of_service"] = accounting_drains.begun(outages, jobs.runs, zero)
     return config
 
 
@@ -179,6 +185,9 @@ def _schedulers(settings: dict[str, str], path: Path, notes: list[str]) -> dict[
         found["backfill_window"] = 60 * _number(words["bf_window"], "bf_window", path)
     if valid := re.search(r"cred_expire=(\d{1,9})", settings.get("AuthInfo", "")):
         found["requeue_after"] = int(valid[1]) + 1
+    if wait := re.match(r"\d{1,9}", settings.get("KillWait", "")):
+        minutes = re.match(r"\d{1,9}", settings.get("OverTimeLimit", ""))
+        found["over_time"] = int(wait[0]) + 60 * int(minutes[0] if minutes else 0)
     if "bf_licenses" in words:
         found["backfill_licenses"] = True
     return found

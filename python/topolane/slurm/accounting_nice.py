@@ -232,18 +232,17 @@ def _with_levels(
 ) -> Iterator[tuple[Submission, int, bool]]:
     """The jobs, each with the level at its submission and whether that level is certain.
 
-    It is certain if jobs before and after the job in the turn have this level, or one in the second half of the turn and
-    those of the next turn: then only one computation lies between. For a job of the lowest
+    It is certain if jobs before and after the job in the turn have this level, or one before it in the second half of the
+    turn: Slurm computes priorities once in a turn, never early (`_decay_thread`). For a job of the lowest
     priority, which gives only a bound, less is enough: an earlier job, or the lower of the nearest levels
     before and after.
     """
     known = sorted(levels)
     for turn, jobs in turns.items():
-        now, after = levels.get(turn), levels.get(turn + 1)
+        now = levels.get(turn)
         for one in jobs:
             if now and one.when >= now.since:
-                stays = after is not None and after.value == now.value and 2 * now.until[0] >= period
-                yield one, now.value, stays or one.when <= now.until
+                yield one, now.value, one.when <= now.until or 2 * now.until[0] >= period
             elif one.priority == LOWEST:
                 place = bisect.bisect_left(known, turn)
                 if 0 < place < len(known):

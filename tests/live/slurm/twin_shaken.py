@@ -5,6 +5,7 @@ to come closer to the records.
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import random
 from collections.abc import Iterator, Sequence
@@ -25,8 +26,8 @@ def rows(log: Path, how: Sequence[str | Path], nodes: int, interval: float, seed
     log: a log with its configuration next to it; how: options for machine and policy. Raises BenchError,
     OSError and ValueError.
     """
-    jobs = _read(log)
-    config = json.loads(_config_of(log).read_text())
+    jobs = read(log)
+    config = json.loads(config_of(log).read_text())
     itself = replayed(log, "slurm", how)
     made: list[Row] = []
     for shake, each in shakes(jobs, config, seeds).items():
@@ -45,7 +46,7 @@ def write(log: Path, jobs: Jobs, config: dict[str, Any]) -> None:
         writer = csv.DictWriter(file, list(jobs[0]))
         writer.writeheader()
         writer.writerows(jobs)
-    _config_of(log).write_text(json.dumps(config))
+    config_of(log).write_text(json.dumps(config))
 
 
 def shakes(
@@ -63,6 +64,29 @@ def shakes(
     }
 
 
+def in_their_seconds(jobs: Jobs, seed: int) -> Jobs:
+    """The jobs at random times that the records, which have whole seconds, cannot distinguish from the recorded ones.
+
+    Jobs submitted in the same second keep their order.
+    """
+    draw = random.Random(seed)
+    made: Jobs = []
+    for second, each in itertools.groupby(jobs, key=lambda job: float(job["submit"])):
+        same = list(each)
+        parts = sorted(draw.random() for _ in same)
+        made += [
+            job | {"submit": second + part, "run": max(float(job["run"]) + draw.random() - draw.random(), 1)}
+            for job, part in zip(same, parts)
+        ]
+    return made
+
+
+def read(log: Path) -> Jobs:
+    """The jobs of a log. Raises OSError."""
+    with open(log, newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def _later(jobs: Jobs) -> Jobs:
     return [job | {"submit": float(job["submit"]) + 1} for job in jobs]
 
@@ -72,10 +96,6 @@ def _other_runs(jobs: Jobs, seed: int) -> Jobs:
     return [job | {"run": max(float(job["run"]) + draw.choice((-1, 1)), 1)} for job in jobs]
 
 
-def _read(log: Path) -> Jobs:
-    with open(log, newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def _config_of(log: Path) -> Path:
+def config_of(log: Path) -> Path:
+    """The file with the configuration of the queue `slurm` next to a log."""
     return log.with_name(f"{log.stem}-slurm.json")

@@ -417,9 +417,10 @@ impl Slurm {
         let giving_way = self.candidates(view, turn);
         let gives_way = |job: &RunningJob| giving_way.iter().any(|other| other.id == job.id);
         let running = view.running.jobs();
-        let mut next = running.partition_point(|job| job.expected_end < from);
+        let (ended, later) =
+            running.split_at(running.partition_point(|job| job.expected_end < from));
         let mut is_changed = from > now;
-        let ended = running[..next].iter().filter(|job| !gives_way(job));
+        let ended = ended.iter().filter(|job| !gives_way(job));
         for job in ended.chain(&giving_way).filter(|job| holds_some(job)) {
             freed.release(job);
             is_changed = true;
@@ -429,33 +430,41 @@ impl Slurm {
         }
         let limit = until.unwrap_or(f64::INFINITY);
         let ends = |job: &&RunningJob| job.expected_end.is_finite() && job.expected_end <= limit;
+        // A job that would be preempted is in no group of ends (`_build_cr_job_list` of Slurm).
+        let mut later = later.iter().filter(|job| !gives_way(job)).peekable();
         let mut base = None;
         let mut together = TOGETHER;
         loop {
             let mut last = None;
-            while let Some(job) = running.get(next).filter(ends) {
-                next += 1;
-                if !holds_some(job) || gives_way(job) {
+            while let Some(job) = later.next_if(ends) {
+                if !holds_some(job) {
                     continue;
                 }
                 let base = *base.get_or_insert_with(|| self.after_window(job.expected_end));
                 freed.release(job);
                 last = Some(job.expected_end);
-                if running.get(next).is_some_and(|next| next.expected_end > base + together) {
+                if later.peek().is_some_and(|next| next.expected_end > base + together) {
                     break;
                 }
             }
             let end = last?;
             if let Some(placement) = fits(&mut freed) {
-                // A job that exceeds its walltime may end at any moment.
-                return Some(at(if end <= now { now + 1.0 } else { end }, placement));
+                return Some(at(self.guessed_end(end, now), placement));
             }
-            let upcoming = running.get(next)?.expected_end;
+            let upcoming = later.peek()?.expected_end;
             together *= 2.0;
             while upcoming > base? + together && upcoming.is_finite() {
                 together *= 2.0;
             }
         }
+    }
+
+    /// When a job is expected to end. Slurm ends jobs some time after their walltime (`_guess_job_end`).
+    fn guessed_end(&self, end: f64, now: f64) -> f64 {
+        if end > now {
+            return end;
+        }
+        (end + self.config.schedulers.over_time).max(now + 1.0)
     }
 
     /// The first multiple of [`TOGETHER`] after an end, in times of day: there Slurm's next group of ends begins.

@@ -35,7 +35,7 @@ impl Slurm {
             last_main: f64::NEG_INFINITY,
             last_full: self.last_due(self.config.schedulers.interval, now),
             backfill: f64::INFINITY,
-            last_backfill: self.last_due(self.config.schedulers.backfill_interval, now),
+            last_backfill: self.config.begin,
             period: last_period + period,
             last_period,
             has_begun: true,
@@ -61,13 +61,20 @@ impl Slurm {
         self.note_change(time);
     }
 
-    /// Schedules backfill for its next turn, because something changed.
+    /// Schedules backfill, because something changed. From its interval after the last turn on, Slurm looks every second
+    /// for a change (`backfill_agent`).
     pub(super) fn note_change(&mut self, now: f64) {
         let between = self.config.schedulers.backfill_interval;
-        let seen = self.next_second(now).max(self.clock.last_backfill + between);
-        let turn = self.last_due(between, seen);
-        let due = if turn < seen { turn + between } else { turn };
+        let due = self.next_second(now).max(self.clock.last_backfill + between);
         self.clock.backfill = self.clock.backfill.min(due);
         self.is_stuck = false;
+    }
+
+    /// Counts a turn of backfill that was due before `now`, when no job waited, so that no pass was requested.
+    pub(super) fn note_idle_backfill(&mut self, now: f64) {
+        if self.clock.backfill < now {
+            self.clock.last_backfill = self.clock.backfill;
+            self.clock.backfill = f64::INFINITY;
+        }
     }
 }

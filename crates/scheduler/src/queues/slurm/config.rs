@@ -71,6 +71,8 @@ pub struct Schedulers {
     pub backfill_depth_partition: usize,
     /// How long a requeued job must wait after its run was preempted or failed.
     pub requeue_after: f64,
+    /// How long jobs that exceed their walltime are expected to run on: KillWait and OverTimeLimit together.
+    pub over_time: f64,
     /// Whether backfill also reserves licences, and the nodes and licences of running jobs until their walltime.
     pub backfill_licenses: bool,
 }
@@ -89,6 +91,7 @@ impl Default for Schedulers {
             backfill_depth_user: 0,
             backfill_depth_partition: 0,
             requeue_after: 121.0,
+            over_time: 30.0,
             backfill_licenses: false,
         }
     }
@@ -365,6 +368,7 @@ impl SlurmConfig {
             ("preemption.exempt", config.preemption.exempt),
             ("preemption.again", config.preemption.again),
             ("schedulers.requeue_after", config.schedulers.requeue_after),
+            ("schedulers.over_time", config.schedulers.over_time),
         ];
         for (what, value) in times.into_iter().chain(graces.map(|grace| ("grace", grace))) {
             if !(value.is_finite() && value >= 0.0) {

@@ -146,6 +146,9 @@ impl Queue for Slurm {
     fn pass(&mut self, view: &mut View<'_>) -> Pass {
         let now = view.now;
         self.begin(now);
+        if !self.waits {
+            self.note_idle_backfill(now);
+        }
         self.completing.retain(|(until, _)| *until > now);
         self.fail_nodes(view);
         self.end_graces(view);

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustc_hash::FxHashMap;
 use topolane_fabric::{NodeIndex, NodeSet};
 use topolane_placement::Placement;
 
@@ -10,6 +11,10 @@ use super::Slurm;
 use super::jobs::whose;
 use crate::queue::{Pass, Queue};
 use crate::view::View;
+
+/// By how many seconds the computation of priorities may be later than the records say. They have the start of slurmctld
+/// as a whole second, and the thread that computes priorities starts up to a second after that.
+const PERIOD_LATE: f64 = 1.0;
 
 /// One of Slurm's two schedulers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +90,8 @@ pub struct Retrace {
     seen: HashSet<u64>,
     /// When the next recorded start of a waiting job is due.
     next: f64,
+    /// The priorities before they were last computed, by request id.
+    earlier: FxHashMap<u64, f64>,
 }
 
 impl Retrace {
@@ -96,7 +103,14 @@ impl Retrace {
         asked: Arc<Mutex<Vec<RetraceQuestion>>>,
     ) -> Self {
         slurm.failing.clear();
-        Retrace { slurm, starts, asked, seen: HashSet::new(), next: f64::INFINITY }
+        Retrace {
+            slurm,
+            starts,
+            asked,
+            seen: HashSet::new(),
+            next: f64::INFINITY,
+            earlier: FxHashMap::default(),
+        }
     }
 
     /// The queue positions of recorded starts that are due.
@@ -109,36 +123,48 @@ impl Retrace {
         waiting.filter(|(_, waiting)| is_due(waiting.request.id)).map(|(index, _)| index).collect()
     }
 
-    /// Asks one scheduler about the recorded starts that are due, then starts those jobs.
-    fn follow_starts(&mut self, view: &mut View<'_>, by: Option<By>) {
-        let due = self.due(view, by);
-        if let Some(by) = by {
-            let ids = due.iter().map(|&index| view.waiting[index].request.id);
-            let ids: Vec<u64> = ids.filter(|&id| self.seen.insert(id)).collect();
-            self.ask(view, &ids, by);
-        }
-        for index in due {
-            self.start(view, index);
+    /// Asks one scheduler about the recorded starts that are due now, each once. `others` are starts of the other
+    /// scheduler in the same second.
+    fn ask_once(&mut self, view: &View<'_>, by: By, due: &[usize], others: &[usize]) {
+        let ids = due.iter().map(|&index| view.waiting[index].request.id);
+        let ids: Vec<u64> = ids.filter(|&id| self.seen.insert(id)).collect();
+        if !ids.is_empty() {
+            self.ask(view, &ids, by, others);
         }
     }
 
     /// Asks one scheduler what it would start, at the time when the records start these jobs.
-    fn ask(&self, view: &View<'_>, ids: &[u64], by: By) {
-        if ids.is_empty() {
-            return;
-        }
-        // The records do not give an order within a second, so ask in each order and keep the best answer.
+    fn ask(&self, view: &View<'_>, ids: &[u64], by: By, others: &[usize]) {
+        // The records do not give an order within a second, so ask in each order and keep the best answer. Slurm's main
+        // scheduler usually runs before backfill.
+        let orders: [&[usize]; 2] = match by {
+            By::Main => [&[], others],
+            By::Backfill => [others, &[]],
+        };
+        let orders = if others.is_empty() { &orders[..1] } else { &orders };
+        let is_late = view.now <= self.slurm.clock.last_period + PERIOD_LATE;
+        let periods = if is_late { &[false, true][..] } else { &[false] };
         let knowing = [(false, false), (true, true), (true, false), (false, true)];
-        let answers = knowing.map(|(arrivals, ends)| {
+        let mut tries: Vec<(&[usize], bool, (bool, bool))> = Vec::new();
+        for &first in orders {
+            for &is_before in periods {
+                tries.extend(knowing.map(|known| (first, is_before, known)));
+            }
+        }
+        let answers = tries.into_iter().map(|(first, is_before, (arrivals, ends))| {
             let mut slurm = self.knowing_this_second(arrivals, ends);
-            would_start(view, |view| by.run(&mut slurm, view))
+            if is_before {
+                self.undo_period(&mut slurm);
+            }
+            self.starts_of(by, slurm, view, first)
         });
         let wrong = |starts: &HashMap<u64, _>| {
             let missing = ids.iter().filter(|id| !starts.contains_key(id)).count();
             missing + starts.keys().filter(|id| !ids.contains(id)).count()
         };
-        let Some(starts) = answers.into_iter().min_by_key(wrong) else { return };
-        let recorded = ids.iter().map(|&id| (id, self.answer(view, &starts, id, by))).collect();
+        let Some(starts) = answers.min_by_key(wrong) else { return };
+        let answer = |&id: &u64| (id, self.answer(view, &starts, id, (by, orders[0])));
+        let recorded = ids.iter().map(answer).collect();
         let mut more: Vec<u64> = starts.into_keys().filter(|id| !ids.contains(id)).collect();
         more.sort_unstable();
         let asked = RetraceQuestion { time: view.now, by, recorded, more };
@@ -150,7 +176,7 @@ impl Retrace {
         view: &View<'_>,
         starts: &HashMap<u64, Arc<Placement>>,
         id: u64,
-        by: By,
+        (by, first): (By, &[usize]),
     ) -> RetraceAnswer {
         if let Some(placement) = starts.get(&id) {
             let set = |nodes: &[NodeIndex]| {
@@ -172,8 +198,28 @@ impl Retrace {
             return RetraceAnswer::Not(Because::Limit);
         }
         slurm.waiting.retain(|&other, _| other == id);
-        let alone = would_start(view, |view| by.run(&mut slurm, view));
+        let alone = self.starts_of(by, slurm, view, first);
         RetraceAnswer::Not(if alone.contains_key(&id) { Because::Others } else { Because::Nodes })
+    }
+
+    /// What one scheduler would start after these recorded starts.
+    fn starts_of(
+        &self,
+        by: By,
+        mut slurm: Slurm,
+        view: &View<'_>,
+        first: &[usize],
+    ) -> HashMap<u64, Arc<Placement>> {
+        let mut starts = would_start(view, |view| {
+            for &index in first {
+                self.start(&mut slurm, view, index);
+            }
+            by.run(&mut slurm, view);
+        });
+        for &index in first {
+            starts.remove(&view.waiting[index].request.id);
+        }
+        starts
     }
 
     /// A copy of the queue that also knows which jobs arrived or ended in this second.
@@ -186,6 +232,13 @@ impl Retrace {
             slurm.waiting.values_mut().for_each(|standing| standing.seen = standing.since);
         }
         slurm
+    }
+
+    /// Gives waiting jobs the priorities that they had before these were last computed.
+    fn undo_period(&self, slurm: &mut Slurm) {
+        for (id, standing) in &mut slurm.waiting {
+            standing.priority = self.earlier.get(id).copied().unwrap_or(standing.priority);
+        }
     }
 
     /// Runs the queue's own turn and undoes its starts.
@@ -219,6 +272,7 @@ impl Retrace {
             }
         }
         if self.slurm.clock.last_period > last_period {
+            self.earlier = before.iter().map(|(&id, standing)| (id, standing.priority)).collect();
             self.slurm.set_priorities(view);
         }
         for id in tested.into_iter().filter(|_| starts.is_empty()) {
@@ -226,13 +280,14 @@ impl Retrace {
         }
     }
 
-    fn start(&mut self, view: &mut View<'_>, index: usize) {
+    /// Starts a job as it started in the records.
+    fn start(&self, slurm: &mut Slurm, view: &mut View<'_>, index: usize) {
         let request = view.waiting[index].request.clone();
         let Some(start) = self.starts.get(&request.id) else { return };
         let fabric = view.occupancy.fabric();
         let placement = Placement::new(fabric, start.nodes.clone(), request.share.clone());
         if view.start(index, Arc::new(placement)) {
-            self.slurm.note_start(&request, &start.nodes, view.now);
+            slurm.note_start(&request, &start.nodes, view.now);
         }
     }
 }
@@ -244,9 +299,15 @@ impl Queue for Retrace {
 
     fn pass(&mut self, view: &mut View<'_>) -> Pass {
         self.turn(view);
-        for by in [Some(By::Main), Some(By::Backfill), None] {
-            self.follow_starts(view, by);
+        let [main, backfill, unknown] =
+            [Some(By::Main), Some(By::Backfill), None].map(|by| self.due(view, by));
+        self.ask_once(view, By::Main, &main, &backfill);
+        self.ask_once(view, By::Backfill, &backfill, &main);
+        let mut slurm = std::mem::take(&mut self.slurm);
+        for index in main.into_iter().chain(backfill).chain(unknown) {
+            self.start(&mut slurm, view, index);
         }
+        self.slurm = slurm;
         let waiting = view.waiting.iter().enumerate();
         let left = waiting.filter(|&(index, _)| !view.has_started(index));
         let next = left.filter_map(|(_, waiting)| self.starts.get(&waiting.request.id));
