@@ -1,6 +1,6 @@
 """No two jobs share a link in random states of small dragonflies, by a checker that knows only the cables.
 
-`python tests/wirings/test_isolation.py STATES` checks that many states of each wiring and policy.
+`python tests/wirings/test_isolation.py STATES [WIRING...]` checks that many states of each wiring and policy.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ MACHINES = {
     "one-cable": "slingshot(nodes=60, groups=5, switches=6, cables=1)",
     "few-nodes": "slingshot(nodes=40, groups=5, switches=8, cables=3)",
     "all-gateways": "slingshot(nodes=36, groups=3, switches=3, cables=3)",
+    "plus-one-cable": "dragonfly+(nodes=48, groups=4, leaves=3, spines=3, cables=1)",
+    "plus-all-gateways": "dragonfly+(nodes=36, groups=3, leaves=4, spines=2, cables=2)",
+    "plus-large-leaves": "dragonfly+(nodes=50, groups=5, leaves=2, spines=4, cables=2)",
 }
 """By name: presets. Others are made below, with rows and columns, and with cables missing."""
 
@@ -165,18 +168,27 @@ def placeable(fabric: Machine, cables: Cables, jobs: dict[int, list[str]], wante
     return False
 
 
-@pytest.mark.parametrize("name", ["tiny", "tiny-rows", "tiny-missing"])
-def test_a_place_is_found_wherever_one_exists(name: str) -> None:
-    """On tiny machines an exhaustive search over all sets of switches finds the same jobs placeable."""
+TINY_PLUS = {
+    "tiny-plus": "dragonfly+(nodes=12, groups=3, leaves=2, spines=3, cables=1)",
+    "tiny-plus-all-gateways": "dragonfly+(nodes=18, groups=3, leaves=3, spines=2, cables=2)",
+}
+
+
+@pytest.mark.parametrize("policy", ["isolated", "random"])
+@pytest.mark.parametrize("name", ["tiny", "tiny-rows", "tiny-missing", *TINY_PLUS])
+def test_a_place_is_found_wherever_one_exists(name: str, policy: str) -> None:
+    """On tiny machines an exhaustive search over all sets of switches finds the same jobs placeable, next to isolated jobs
+    and next to others."""
     triangles = [[3 * group + a, 3 * group + b, 1] for group in range(3) for a, b in ((0, 1), (0, 2), (1, 2))]
     texts = {
         "tiny": text_of(3, 3, 2, [*triangles, [0, 3, 1], [1, 6, 1], [4, 7, 1]]),
         "tiny-rows": rows_and_columns(2, 2, 2, 2, 2),
         "tiny-missing": with_missing(2, 5, 2, 3),
+        **{name: machine(preset).to("toml") for name, preset in TINY_PLUS.items()},
     }
     fabric, cables = Machine.parse(texts[name], "m.toml"), Cables(texts[name])
     tried = placed = 0
-    for jobs in states(fabric, "isolated", 150, seed=3):
+    for jobs in states(fabric, policy, 150, seed=3):
         state = State(fabric)
         for job, nodes in jobs.items():
             state.hold([fabric.nodes_named(node)[0] for node in nodes], id=job)
@@ -187,12 +199,32 @@ def test_a_place_is_found_wherever_one_exists(name: str) -> None:
                 assert found == placeable(fabric, cables, jobs, wanted), (jobs, wanted)
                 tried, placed = tried + 1, placed + found
     assert tried > 100 and placed > 0
-    assert name == "tiny" or tried > placed, "some are refused for links"
+    assert (name, policy) == ("tiny", "isolated") or tried > placed, "some are refused for links"
+
+
+@pytest.mark.parametrize("name", [name for name in MACHINES if name.startswith("plus")])
+def test_a_dragonfly_plus_has_routes_over_spines_alone(name: str) -> None:
+    """Shpiner et al. 2017: leaf, spine, leaf in a group; between groups leaf, spine, spine, leaf over the cables that join both."""
+    fabric, cables = made(name)
+    leaves = sorted({*cables.switch_of.values()})
+    nodes = {leaf: node for node, leaf in cables.switch_of.items()}
+    spines = {switch for switch in cables.group_of if switch not in leaves}
+    assert all((here in spines) != (there in spines) for here in cables.near for there in cables.near[here])
+    for here, there in itertools.permutations(leaves, 2):
+        groups = cables.group_of[here], cables.group_of[there]
+        over = {(spine, spine) for spine in spines if cables.group_of[spine] == groups[0] == groups[1]}
+        over |= cables.between[groups]
+        assert over and {switch for link in over for switch in link} <= spines
+        routes = {link for a, b in over for link in ((here, a), (a, b), (b, there)) if link[0] != link[1]}
+        back = {(b, a) for a, b in routes}
+        assert cables.links_of([nodes[here], nodes[there]]) == routes | back
+        numbers = [fabric.nodes_named(nodes[leaf])[0] for leaf in (here, there)]
+        assert fabric.hops(*numbers) == (2 if groups[0] == groups[1] else 3)
 
 
 if __name__ == "__main__":
-    number = int(sys.argv[1])
-    for wiring, rule in itertools.product(WIRINGS, ("isolated", "isolated-global")):
+    number, *names = int(sys.argv[1]), *sys.argv[2:]
+    for wiring, rule in itertools.product(names or WIRINGS, ("isolated", "isolated-global")):
         print(
             f"{wiring}, {rule}: {number:,} states, {len(faults(wiring, rule, number, 1))} with a shared link",
             flush=True,

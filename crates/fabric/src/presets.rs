@@ -8,9 +8,10 @@ mod torus;
 use crate::description::{Cabling, Children, Description, Group, NodeDescription, SiteDescription};
 use crate::error::{InputError, shown};
 use crate::node_kind::NodeKind;
+use dragonfly::Shape;
 
 /// The names that [`preset`] accepts, each with a description.
-pub const PRESETS: [(&str, &str); 14] = [
+pub const PRESETS: [(&str, &str); 16] = [
     ("cab", "1,296 nodes: 4 pods of 18 leaves of 18, 36-port switches, every port used (SC'18)"),
     ("pinot", "2,592 nodes: cab with 8 pods, full bisection; the wiring of its core is assumed"),
     ("sc18-network", "10,648 nodes: 22 of 44 pods of radix-44 switches; core wiring assumed"),
@@ -32,6 +33,14 @@ pub const PRESETS: [(&str, &str); 14] = [
     (
         "slingshot(nodes=N, groups=G, switches=S, cables=C)",
         "a dragonfly of G groups of S switches joined all to all, C cables between each two groups",
+    ),
+    (
+        "dragonfly+(nodes=N, groups=G, leaves=L, spines=S, cables=C)",
+        "a dragonfly+ (megafly): in each of G groups L leaves joined to all of S spines; C cables between each two groups",
+    ),
+    (
+        "jupiter",
+        "6,000 nodes: dragonfly+ of 25 groups of 15 leaves and 16 spines; one leaf for each node, and all cables, assumed",
     ),
     (
         "torus(size=AxBxC, nodes=N, cube=PxQxR)",
@@ -62,7 +71,7 @@ pub(crate) const NVLINK: f64 = 3.6e12;
 /// Returns the machine of this name; `None` if there is none.
 ///
 /// # Errors
-/// Parameters of `fat-tree(...)`, `nvl72(...)`, `slingshot(...)`, `torus(...)` or `hyperx(...)` that are malformed or out of range.
+/// Parameters of `fat-tree(...)`, `nvl72(...)`, `slingshot(...)`, `dragonfly+(...)`, `torus(...)` or `hyperx(...)` that are malformed or out of range.
 pub fn preset(name: &str) -> Option<Result<Description, InputError>> {
     let machine = match name {
         "cab" => pgft("cab", &[18, 18, 4], &[1, 18, 2], &[1, 1, 9]),
@@ -71,15 +80,18 @@ pub fn preset(name: &str) -> Option<Result<Description, InputError>> {
         "nvl72-5000" => nvl72::nvl72("nvl72-5000", 35),
         "theta" => dragonfly::aries("theta", 12, 4, 366),
         "edison" => dragonfly::aries("edison", 15, 2, 384),
-        "frontier" => dragonfly::slingshot("frontier", 9472, 74, 32, 4),
+        "frontier" => dragonfly::FRONTIER.machine("frontier"),
+        "jupiter" => dragonfly::JUPITER.machine("jupiter"),
         "titan" => torus::titan(),
         "tpu-v4" => torus::tpu_v4(),
         _ => {
             let (family, arguments) = name.strip_suffix(')')?.split_once('(')?;
+            let made = |shape: Shape| shape.machine(name);
             return match family {
                 "fat-tree" => Some(fat_tree_from(name, arguments)),
                 "nvl72" => Some(nvl72::from_arguments(name, arguments)),
-                "slingshot" => Some(dragonfly::from_arguments(name, arguments)),
+                "slingshot" => Some(Shape::slingshot(name, arguments).map(made)),
+                "dragonfly+" => Some(Shape::dragonfly_plus(name, arguments).map(made)),
                 "torus" => Some(torus::from_arguments(name, arguments)),
                 "hyperx" => Some(hyperx::from_arguments(name, arguments)),
                 _ => None,

@@ -130,11 +130,13 @@ fn links_of(fabric: &Fabric, nodes: &[u32]) -> Closure {
 fn small() -> impl Strategy<Value = Fabric> {
     let shape = (2u32..5, 1u32..5, 1u32..4, any::<u64>());
     shape.prop_filter_map("is in one piece", |(groups, switches, cables, seed)| {
-        let name = format!(
-            "slingshot(nodes={}, groups={groups}, switches={switches}, cables={})",
-            groups * switches * 2,
-            cables.min(switches)
-        );
+        let (nodes, most) = (groups * switches * 2, cables.min(switches));
+        let name = if seed % 2 == 0 {
+            format!("slingshot(nodes={nodes}, groups={groups}, switches={switches}, cables={most})")
+        } else {
+            let plus = format!("leaves={switches}, spines={cables}, cables={cables}");
+            format!("dragonfly+(nodes={nodes}, groups={groups}, {plus})")
+        };
         let mut description = preset(&name)?.ok()?;
         let mut keep = seed | 1;
         wiring(&mut description).cables.retain(|_| {
@@ -196,6 +198,7 @@ fn presets_have_their_published_sizes() {
         ("edison", 5760, 15, 1440, 15 * (6 * 120 + 3 * 16 * 15), 105 * 24),
         ("frontier", 9472, 74, 2368, 74 * 496, 2701 * 4),
         ("slingshot(nodes=4392, groups=12, switches=23, cables=4)", 4392, 12, 276, 12 * 253, 264),
+        ("jupiter", 6000, 25, 775, 25 * 15 * 16 * 2, 300 * 16),
     ] {
         let fabric = made(name);
         let dragonfly = fabric.wiring().dragonfly().unwrap();
@@ -327,6 +330,11 @@ fn what_is_no_dragonfly_is_refused() {
         "slingshot(x=1)",
         "slingshot(nodes=0, groups=1, switches=1)",
         "slingshot(nodes=1024, groups=1024, switches=128, cables=128)",
+        "dragonfly+(nodes=8, groups=2, leaves=2)",
+        "dragonfly+(nodes=8, groups=2, switches=2, spines=2)",
+        "dragonfly+(nodes=8, groups=2, leaves=2, spines=2, cables=3)",
+        "dragonfly+(nodes=8, groups=2, leaves=4294967295, spines=1)",
+        "dragonfly+(nodes=8, groups=2, leaves=64, spines=65)",
     ] {
         assert!(preset(name).unwrap().is_err(), "{name}");
     }

@@ -19,6 +19,7 @@ fn machines() -> impl Strategy<Value = Arc<Fabric>> {
         "slingshot(nodes=48, groups=3, switches=4, cables=1)",
         "slingshot(nodes=60, groups=5, switches=3, cables=2)",
         "slingshot(nodes=64, groups=4, switches=8, cables=3)",
+        "dragonfly+(nodes=60, groups=5, leaves=3, spines=4, cables=2)",
     ])
     .prop_map(machine)
 }

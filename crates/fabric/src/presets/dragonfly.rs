@@ -1,4 +1,4 @@
-//! Dragonflies: Cray's Aries, and HPE's Slingshot.
+//! Dragonflies: Cray's Aries, HPE's Slingshot, and dragonfly+.
 
 use super::{node_of_kind_0, shown};
 use crate::description::{
@@ -19,9 +19,9 @@ const BLACK: u32 = 3;
 pub(crate) const ELECTRICAL: f64 = 5.25e9;
 /// Bandwidth of an optical Aries link in each direction (the same paper), in bytes per second.
 pub(crate) const OPTICAL: f64 = 4.7e9;
-/// Bandwidth of a Slingshot link: 200 Gbit/s, in bytes per second.
-const SLINGSHOT: f64 = 2.5e10;
-/// The most groups that `slingshot(...)` makes.
+/// Bandwidth of a Slingshot or InfiniBand HDR link: 200 Gbit/s, in bytes per second.
+const GBIT_200: f64 = 2.5e10;
+/// The most groups that `slingshot(...)` and `dragonfly+(...)` make.
 const MOST_GROUPS: u32 = 1024;
 /// The most switches of a group.
 const MOST_SWITCHES: u32 = 128;
@@ -72,84 +72,140 @@ pub(super) fn aries(name: &str, groups: u32, width: u32, nodes: u32) -> Descript
     dragonfly(name, wiring, ELECTRICAL, on_switch)
 }
 
-/// Parses `slingshot(nodes=N, groups=G, switches=S, cables=C)`.
-pub(super) fn from_arguments(name: &str, arguments: &str) -> Result<Description, InputError> {
-    let (mut nodes, mut groups, mut switches, mut cables) = (None, None, None, None);
-    for argument in arguments.split(',').map(str::trim).filter(|each| !each.is_empty()) {
-        let (key, text) = argument.split_once('=').unwrap_or((argument, ""));
-        let value = text.trim().parse::<u32>().ok().filter(|&value| value > 0);
-        let slot = match key.trim() {
-            "nodes" => &mut nodes,
-            "groups" => &mut groups,
-            "switches" => &mut switches,
-            "cables" => &mut cables,
-            _ => {
-                return Err(InputError::whole(format!(
-                    "machine {name}: {} is none of nodes=N, groups=G, switches=S, cables=C",
-                    shown(argument)
-                )));
-            }
-        };
-        *slot = Some(value.ok_or_else(|| {
-            InputError::whole(format!(
-                "machine {name}: {} is not a number above 0",
-                shown(argument)
-            ))
-        })?);
-    }
-    let (Some(nodes), Some(groups), Some(switches)) = (nodes, groups, switches) else {
-        return Err(InputError::whole(format!(
-            "machine {name} needs nodes=N, groups=G and switches=S"
-        )));
-    };
-    let cables = cables.unwrap_or(1);
-    let fits = groups <= MOST_GROUPS && switches <= MOST_SWITCHES && cables <= switches;
-    if !fits || nodes % groups != 0 || nodes > 1 << 20 {
-        return Err(InputError::whole(format!(
-            "machine {name} needs at most {MOST_GROUPS} groups, {MOST_SWITCHES} switches in each and as many cables as \
-             switches, and the same number of nodes in each group"
-        )));
-    }
-    let pairs = |count: u32| u64::from(count) * u64::from(count - 1) / 2;
-    let joined = u64::from(groups) * pairs(switches) + pairs(groups) * u64::from(cables);
-    if joined > most_cables(nodes) {
-        return Err(too_many_cables(name, nodes));
-    }
-    Ok(slingshot(name, nodes, groups, switches, cables))
-}
-
-/// Returns a dragonfly of `groups` groups of `switches`, joined all to all, with `cables` between each two groups. The
-/// nodes are spread evenly. The cables of a group to all others go from its switches in turn.
-pub(super) fn slingshot(
-    name: &str,
+/// Groups of one shape. Nodes are spread evenly over the leaves of a group.
+pub(super) struct Shape {
     nodes: u32,
     groups: u32,
-    switches: u32,
+    /// The switches of a group that have nodes.
+    leaves: u32,
+    /// Further switches, each joined to all leaves; 0: the leaves are joined all to all.
+    spines: u32,
+    /// Parallel cables between two switches of a group.
+    parallel: u32,
+    /// Cables between each two groups. Those of a group to all others go from its spines, or leaves, in turn.
     cables: u32,
-) -> Description {
-    let mut joined = Vec::new();
-    for group in 0..groups {
-        let first = group * switches;
-        for at in 0..switches {
-            for other in at + 1..switches {
-                let between = (first + at, first + other);
-                joined.push(SwitchCable { between, count: 1, bandwidth: SLINGSHOT });
-            }
-        }
-        for other in group + 1..groups {
-            for cable in 0..cables {
-                let here = ((other - 1) * cables + cable) % switches;
-                let there = (group * cables + cable) % switches;
-                let between = (first + here, other * switches + there);
-                joined.push(SwitchCable { between, count: 1, bandwidth: SLINGSHOT });
-            }
-        }
+    /// Bandwidth of a cable between switches, in bytes per second.
+    bandwidth: f64,
+    /// Bandwidth of a node, likewise.
+    to_nodes: f64,
+}
+
+/// Frontier: 74 groups of 32 switches.
+pub(super) const FRONTIER: Shape = Shape::of(9472, 74, 32, 0, 4);
+
+/// JUPITER's Booster, as its centre describes it ("Configuration" of its user documentation): 25 groups of 240 nodes, 15
+/// leaves and 16 spines. A node has four links of 200 Gbit/s, a cable between switches has 400. Assumed: a node is on one
+/// leaf, whose 64 ports go half to its nodes and half to the spines; each spine has a cable to each group.
+pub(super) const JUPITER: Shape =
+    Shape { parallel: 2, bandwidth: 5e10, to_nodes: 1e11, ..Shape::of(6000, 25, 15, 16, 16) };
+
+impl Shape {
+    const fn of(nodes: u32, groups: u32, leaves: u32, spines: u32, cables: u32) -> Shape {
+        let (bandwidth, to_nodes) = (GBIT_200, GBIT_200);
+        Shape { nodes, groups, leaves, spines, parallel: 1, cables, bandwidth, to_nodes }
     }
-    let names = |group| (0..switches).map(|place| format!("g{group}s{place}")).collect();
-    let wiring = DragonflyDescription { groups: (0..groups).map(names).collect(), cables: joined };
-    let each = u64::from(nodes / groups.max(1));
-    let before = |place: u32| (u64::from(place) * each / u64::from(switches.max(1))) as u32;
-    dragonfly(name, wiring, SLINGSHOT, |place| before(place + 1) - before(place))
+
+    /// Parses the arguments of `slingshot(nodes=N, groups=G, switches=S, cables=C)`.
+    pub fn slingshot(name: &str, arguments: &str) -> Result<Shape, InputError> {
+        let keys = ["nodes=N", "groups=G", "switches=S", "cables=C"];
+        let [nodes, groups, switches, cables] = numbers(name, arguments, keys)?;
+        Shape::of(nodes, groups, switches, 0, cables).checked(name)
+    }
+
+    /// Parses the arguments of `dragonfly+(nodes=N, groups=G, leaves=L, spines=S, cables=C)`.
+    pub fn dragonfly_plus(name: &str, arguments: &str) -> Result<Shape, InputError> {
+        let keys = ["nodes=N", "groups=G", "leaves=L", "spines=S", "cables=C"];
+        let [nodes, groups, leaves, spines, cables] = numbers(name, arguments, keys)?;
+        Shape::of(nodes, groups, leaves, spines, cables).checked(name)
+    }
+
+    fn checked(self, name: &str) -> Result<Shape, InputError> {
+        let Shape { nodes, groups, leaves, spines, cables, .. } = self;
+        let gateways = if spines > 0 { spines } else { leaves };
+        let fits = groups <= MOST_GROUPS
+            && leaves.max(spines) <= MOST_SWITCHES
+            && leaves + spines <= MOST_SWITCHES
+            && cables <= gateways;
+        if !fits || nodes % groups != 0 || nodes > 1 << 20 {
+            let ends = if spines > 0 { "spines" } else { "switches" };
+            return Err(InputError::whole(format!(
+                "machine {name} needs at most {MOST_GROUPS} groups, {MOST_SWITCHES} switches in each and as many cables \
+                 as {ends}, and the same number of nodes in each group"
+            )));
+        }
+        let pairs = |count: u32| u64::from(count) * u64::from(count - 1) / 2;
+        let inside = if spines > 0 { u64::from(leaves) * u64::from(spines) } else { pairs(leaves) };
+        if u64::from(groups) * inside + pairs(groups) * u64::from(cables) > most_cables(nodes) {
+            return Err(too_many_cables(name, nodes));
+        }
+        Ok(self)
+    }
+
+    /// Returns the machine.
+    pub fn machine(&self, name: &str) -> Description {
+        let &Shape { nodes, groups, leaves, spines, parallel, cables, bandwidth, to_nodes } = self;
+        let size = leaves + spines;
+        let (first_gate, gates) = if spines > 0 { (leaves, spines) } else { (0, leaves) };
+        let mut joined = Vec::new();
+        let mut join = |a, b, count| {
+            joined.push(SwitchCable { between: (a, b), count, bandwidth });
+        };
+        for group in 0..groups {
+            let first = group * size;
+            for at in 0..leaves {
+                for other in first_gate.max(at + 1)..size {
+                    join(first + at, first + other, parallel);
+                }
+            }
+            for other in group + 1..groups {
+                let gate = |of: u32, place: u32| of * size + first_gate + place % gates;
+                for cable in 0..cables {
+                    join(
+                        gate(group, (other - 1) * cables + cable),
+                        gate(other, group * cables + cable),
+                        1,
+                    );
+                }
+            }
+        }
+        let switch = |group, place: u32| match place.checked_sub(first_gate) {
+            Some(gate) => format!("g{group}s{gate}"),
+            None => format!("g{group}l{place}"),
+        };
+        let names = |group| (0..size).map(|place| switch(group, place)).collect();
+        let wiring =
+            DragonflyDescription { groups: (0..groups).map(names).collect(), cables: joined };
+        let each = u64::from(nodes / groups.max(1));
+        let before =
+            |place: u32| (u64::from(place.min(leaves)) * each / u64::from(leaves.max(1))) as u32;
+        dragonfly(name, wiring, to_nodes, |place| before(place + 1) - before(place))
+    }
+}
+
+/// Parses arguments such as `nodes=8`, given the keys with the letters of their numbers. The last is 1 by default.
+fn numbers<const KEYS: usize>(
+    name: &str,
+    arguments: &str,
+    keys: [&str; KEYS],
+) -> Result<[u32; KEYS], InputError> {
+    let refuse = |what: String| InputError::whole(format!("machine {name}{what}"));
+    let mut numbers = [0; KEYS];
+    numbers[KEYS - 1] = 1;
+    for argument in arguments.split(',').map(str::trim).filter(|each| !each.is_empty()) {
+        let (key, text) = argument.split_once('=').unwrap_or((argument, ""));
+        let is_key = |known: &&str| known.split('=').next() == Some(key.trim());
+        let Some(at) = keys.iter().position(|known| is_key(&known)) else {
+            let known = keys.join(", ");
+            return Err(refuse(format!(": {} is none of {known}", shown(argument))));
+        };
+        let value = text.trim().parse::<u32>().ok().filter(|&value| value > 0);
+        numbers[at] = value
+            .ok_or_else(|| refuse(format!(": {} is not a number above 0", shown(argument))))?;
+    }
+    if numbers.contains(&0) {
+        return Err(refuse(format!(" needs {}", keys[..KEYS - 1].join(", "))));
+    }
+    Ok(numbers)
 }
 
 /// Returns the machine of a dragonfly. `on_switch` is the number of nodes of the switch at a place of its group.
@@ -159,7 +215,7 @@ fn dragonfly(
     to_nodes: f64,
     on_switch: impl Fn(u32) -> u32,
 ) -> Description {
-    let stem = name.split('(').next().unwrap_or(name);
+    let stem = name.split(['(', '+']).next().unwrap_or(name);
     let mut names = (1..).map(|number: u64| format!("{stem}{number}"));
     let places: Vec<u32> =
         wiring.groups.iter().flat_map(|switches| 0..switches.len() as u32).collect();
