@@ -532,10 +532,7 @@ static int decide(topology_eval_t *asked, bool *is_plan)
         free(why);
         return without_engine(asked, &terms, ENGINE_FAULT, *is_plan);
     }
-    int code = answer_call(&call, is_guarded);
-    if (code == SLURM_SUCCESS && job->best_switch && !call.gone && !job->array_recs)
-        running_may_start(job, &call.question.terms);
-    return code;
+    return answer_call(&call, is_guarded);
 }
 
 int place(topology_eval_t *asked)

@@ -140,13 +140,6 @@ static uint32_t link_use_of(const Terms *terms)
     return may_meet_all ? TOPOLANE_LINKS_NONE : driver_links_of(terms->policy);
 }
 
-void running_may_start(const job_record_t *job, const Terms *terms)
-{
-    const Owned *owned = owners_find(&driver.owners, job->job_id);
-    publish_running((Published_Job){job->job_id, terms->policy->name, terms->rule,
-                                    driver_link_use(link_use_of(terms)), owned ? owned->bandwidth_share : 1});
-}
-
 /* Whether the job has its nodes to itself. */
 static bool has_whole_nodes(const job_record_t *job)
 {
@@ -274,7 +267,7 @@ static void read_list(time_t now)
         bit_or(held, holders->list[slot].map);
     FREE_NULL_BITMAP(idle_before);
     idle_before = bit_copy(idle_node_bitmap);
-    read_at = now;
+    __atomic_store_n(&read_at, now, __ATOMIC_RELAXED);
 }
 
 /* Records the job that got the last answer, if it has started. Its nodes are no longer idle. */
@@ -282,13 +275,22 @@ static void see_answered(void)
 {
     const job_record_t *job = answered ? find_job_record(answered) : NULL;
     uint32_t slot = job && held ? see(job) : NO_SLOT;
-    if (answered && slot == NO_SLOT)
-        publish_gone(answered); /* The answer was only a test, or the job could not start. */
     if (slot == NO_SLOT || !idle_before)
         return;
     bitstr_t *map = driver.holders.list[slot].map;
     if (bit_size(idle_before) == bit_size(map))
         bit_and_not(idle_before, map);
+}
+
+bool running_is_old(void)
+{
+    return last_job_update >= __atomic_load_n(&read_at, __ATOMIC_RELAXED);
+}
+
+void running_look(void)
+{
+    if (make_room())
+        read_list(time(NULL));
 }
 
 void running_update(void)
