@@ -44,6 +44,7 @@ def site(built: Path, inside: Inside, tmp_path_factory: pytest.TempPathFactory) 
     resume.chmod(0o755)
     lines = (
         "SlurmctldParameters=enable_configless",
+        "SchedulerParameters=batch_sched_delay=0,sched_min_interval=10000,bf_interval=2,bf_continue,permit_job_expansion",
         f"ResumeProgram={resume}",
         "SuspendProgram=/bin/true",
         "SuspendTime=36000",
@@ -146,6 +147,65 @@ def test_a_job_gives_back_nodes(site: Site) -> None:
     until(lambda: len(site.nodes(owner)) == 2, "the job is smaller")
     site.call()
     assert site.owners()[owner] == links
+
+
+def test_a_job_grows(site: Site) -> None:
+    """Slurm merges two jobs without asking the plugin. So a job by which another one grows starts only where the larger job is
+    isolated, and from then on no other job gets the links between the nodes of both.
+    """
+    job = site.start("-p", "pbatch", "-w", "node1")
+    wide = site.start("-p", "pbatch", "-w", "node[2,7]")
+    with grows_by(site, job, "-p", "pbatch", "-w", "node8") as more:
+        assert site.waits(more), "the larger job would use links of the other one"
+        site.cluster.run("scancel", wide)
+        until(lambda: site.nodes(more) == {"node8"}, "the job starts")
+        late = [
+            site.cluster.submit("-p", part, "-w", "node[2,13]", script="sleep 600") for part in ("pbatch", "pstock")
+        ]
+        assert all(site.waits(each) for each in late)
+        site.cluster.run("scontrol", "update", f"JobId={more}", "NumNodes=0")
+        site.cluster.run("scontrol", "update", f"JobId={job}", "NumNodes=ALL")
+    assert isolated(site) == {job: {"node1", "node8"}}
+    assert all(site.waits(each) for each in late)
+    assert site.uses() == {job: ("isolated", "isolated")}
+    near = site.start("-p", "pbatch", "-w", "node[3-4]")
+    assert isolated(site).keys() == {job, near}
+
+
+def test_jobs_with_links_and_of_stock_slurm_grow(site: Site) -> None:
+    """A larger job with links of its own counts as the owner of all links that it may use. A job of stock Slurm that grows keeps
+    off the links of isolated jobs.
+    """
+    wide = site.start("-p", "pbatch", "-w", "node[2,7]")
+    stock = site.start("-p", "pstock", "-w", "node13")
+    with grows_by(site, stock, "-p", "pstock", "-w", "node8") as more:
+        assert site.waits(more), "the larger job would use links of the isolated one"
+    site.cluster.run("scancel", wide, stock)
+    owner = site.start("-p", "powned", "-w", "node[1,7]")
+    assert site.owners()[owner]
+    with grows_by(site, owner, "-p", "powned", "-w", "node8") as more:
+        until(lambda: site.nodes(more) == {"node8"}, "the job starts")
+        site.cluster.run("scontrol", "update", f"JobId={more}", "NumNodes=0")
+    until(lambda: site.nodes(owner) == {"node1", "node7", "node8"}, "the job is larger")
+    assert site.waits(site.cluster.submit("-p", "powned", "-w", "node[2,9]", script="sleep 600"))
+
+
+@contextlib.contextmanager
+def grows_by(site: Site, job: int, *words: str) -> Iterator[int]:
+    """A job without steps whose nodes this one may take over."""
+    before = queued(site)
+    command = ["salloc", "--no-shell", *words, f"--dependency=expand:{job}"]
+    waiting = subprocess.Popen([*site.cluster.inside.prefix, *command], env=site.cluster.environment)
+    more = until(lambda: next(iter(queued(site) - before), None), "the second job")
+    try:
+        yield more
+    finally:
+        site.tried("scancel", more)
+        waiting.wait(DEADLINE)
+
+
+def queued(site: Site) -> set[int]:
+    return {int(job) for job in site.cluster.run("squeue", "-h", "-o", "%A").split()}
 
 
 def test_power_saving(site: Site) -> None:
