@@ -156,38 +156,57 @@ def test_a_job_grows(site: Site) -> None:
     job = site.start("-p", "pbatch", "-w", "node1")
     wide = site.start("-p", "pbatch", "-w", "node[2,7]")
     with grows_by(site, job, "-p", "pbatch", "-w", "node8") as more:
-        assert site.waits(more), "the larger job would use links of the other one"
+        refused(site, more)
         site.cluster.run("scancel", wide)
         until(lambda: site.nodes(more) == {"node8"}, "the job starts")
-        late = [
-            site.cluster.submit("-p", part, "-w", "node[2,13]", script="sleep 600") for part in ("pbatch", "pstock")
-        ]
-        assert all(site.waits(each) for each in late)
-        site.cluster.run("scontrol", "update", f"JobId={more}", "NumNodes=0")
-        site.cluster.run("scontrol", "update", f"JobId={job}", "NumNodes=ALL")
+        across_them(site)
+        merge(site, more, job)
     assert isolated(site) == {job: {"node1", "node8"}}
-    assert all(site.waits(each) for each in late)
+    across_them(site)
     assert site.uses() == {job: ("isolated", "isolated")}
     near = site.start("-p", "pbatch", "-w", "node[3-4]")
     assert isolated(site).keys() == {job, near}
 
 
-def test_jobs_with_links_and_of_stock_slurm_grow(site: Site) -> None:
-    """A larger job with links of its own counts as the owner of all links that it may use. A job of stock Slurm that grows keeps
-    off the links of isolated jobs.
-    """
-    wide = site.start("-p", "pbatch", "-w", "node[2,7]")
-    stock = site.start("-p", "pstock", "-w", "node13")
-    with grows_by(site, stock, "-p", "pstock", "-w", "node8") as more:
-        assert site.waits(more), "the larger job would use links of the isolated one"
-    site.cluster.run("scancel", wide, stock)
+def across_them(site: Site) -> None:
+    """Neither an isolated job nor one of stock Slurm gets links between node1 and node8."""
+    for part in ("pbatch", "pstock"):
+        late = site.cluster.submit("-p", part, "-w", "node[2,13]", script="sleep 600")
+        refused(site, late)
+        site.cluster.run("scancel", late)
+
+
+def test_a_job_with_links_grows(site: Site) -> None:
+    """The larger job counts as the owner of all links that it may use."""
     owner = site.start("-p", "powned", "-w", "node[1,7]")
     assert site.owners()[owner]
     with grows_by(site, owner, "-p", "powned", "-w", "node8") as more:
         until(lambda: site.nodes(more) == {"node8"}, "the job starts")
-        site.cluster.run("scontrol", "update", f"JobId={more}", "NumNodes=0")
-    until(lambda: site.nodes(owner) == {"node1", "node7", "node8"}, "the job is larger")
-    assert site.waits(site.cluster.submit("-p", "powned", "-w", "node[2,9]", script="sleep 600"))
+        merge(site, more, owner)
+    assert site.nodes(owner) == {"node1", "node7", "node8"}
+    refused(site, site.cluster.submit("-p", "powned", "-w", "node[2,9]", script="sleep 600"))
+
+
+def test_a_job_of_stock_slurm_grows(site: Site) -> None:
+    """The larger job keeps off the links of isolated jobs."""
+    wide = site.start("-p", "pbatch", "-w", "node[2,7]")
+    job = site.start("-p", "pstock", "-w", "node13")
+    with grows_by(site, job, "-p", "pstock", "-w", "node8") as more:
+        refused(site, more)
+        site.cluster.run("scancel", wide)
+        until(lambda: site.nodes(more) == {"node8"}, "the job starts")
+
+
+def refused(site: Site, job: int) -> None:
+    """The plugin has no place for a job, which waits."""
+    until(lambda: job in site.published().waiting or site.nodes(job), "an answer")
+    assert not site.nodes(job)
+
+
+def merge(site: Site, more: int, job: int) -> None:
+    """Gives the nodes of a job to another one."""
+    site.cluster.run("scontrol", "update", f"JobId={more}", "NumNodes=0")
+    site.cluster.run("scontrol", "update", f"JobId={job}", "NumNodes=ALL")
 
 
 @contextlib.contextmanager
