@@ -77,7 +77,10 @@ def test_a_tried_job(site: Site) -> None:
 
 def test_a_slurmctld_that_starts(site: Site) -> None:
     """It has no queue, so it asks for no nodes. The jobs that run have their policies, and own links as before."""
-    jobs = {site.start("-p", "pbatch", "-N7"): ISOLATED, site.start("-p", "powned", "-w", "node[13,19]"): OWNED}
+    jobs = {
+        site.start("-p", "pbatch", "-N7"): ISOLATED,
+        site.start("-p", "powned", "-w", "node[13,19]"): OWNED,
+    }
     jobs[site.start("-p", "pstock", "-N1")] = STOCK
     links = site.owners()
     assert links
