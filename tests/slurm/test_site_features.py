@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from live_cluster import COMPONENTS, RELEASE, Cluster, Inside, running, suite_of
-from plugin_site import NODES, PARTITIONS, Site, plugin_cluster, plugin_conf
+from plugin_site import NODES, PARTITIONS, Site, faulty_engine, plugin_cluster, plugin_conf
 from topolane.slurm import plugin_state
 from waiting import DEADLINE, until
 
@@ -195,6 +195,19 @@ def test_a_job_of_stock_slurm_grows(site: Site) -> None:
         refused(site, more)
         site.cluster.run("scancel", wide)
         until(lambda: site.nodes(more) == {"node8"}, "the job starts")
+
+
+def test_an_isolated_job_does_not_grow_without_the_engine(site: Site) -> None:
+    """Stock Slurm would choose nodes for the second job, and Slurm would merge both into a job that is called isolated."""
+    library, control = faulty_engine(site)
+    site.configure(RULES, Engine=library)
+    job = site.start("-p", "pbatch", "-w", "node1")
+    control.write_text("error")
+    with grows_by(site, job, "-p", "pbatch", "-N1", "-w", "node8") as more:
+        refused(site, more)
+        assert (said := site.published().waiting[more].refused) and said.kind == "no-engine"
+    site.wait_idle()
+    site.configure(RULES)
 
 
 def refused(site: Site, job: int) -> None:
