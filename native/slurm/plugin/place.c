@@ -538,7 +538,7 @@ bool place_was_by_policy(void)
     return was_by_policy;
 }
 
-/* Determines whether the links of a job that grows by this one matter. It need not do so if it has ended in the hypothesis. */
+/* Determines whether the links of a job that grows by this one matter. They do not if it has ended in the hypothesis. */
 static void find_grown(Call *call)
 {
     const job_record_t *grown = running_grown_by(call->asked->job_ptr);
