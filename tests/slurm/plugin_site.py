@@ -117,8 +117,6 @@ class Site:
         self.built = built
         self.tree = tree.switches(cluster.directory / "topology.conf")
         self.state = cluster.directory / "state"
-        self.tests: set[str] = set()
-        """The jobs of --test-only: topolane_jobs names the last of them until Slurm asks again."""
 
     def write(self, rules: str = RULES, machine: str | None = MACHINE, **settings: object) -> None:
         """Writes topolane.conf and the machine file that it names."""
@@ -208,8 +206,7 @@ class Site:
 
     def call(self) -> None:
         """Lets Slurm ask the plugin once, and the plugin write down what there is: the counters are the last that it writes."""
-        said = self.tried("sbatch", "--test-only", "-N1", "--wrap", "true").stderr
-        self.tests |= set(re.findall(r"Job (\d+) to start", said))
+        self.tried("sbatch", "--test-only", "-N1", "--wrap", "true")
         asked, path = time.time(), self.state / "topolane_counters"
         until(lambda: int(path.read_text().split()[5]) > asked, "the counters are written")
 
@@ -226,9 +223,7 @@ class Site:
     def uses(self) -> dict[int, tuple[str, str]]:
         """By running job: its policy and its use of links, as the plugin says."""
         running = self.published().running
-        return {
-            job: (said.policy, said.link_use) for job, said in running.items() if str(job) not in self.tests
-        }
+        return {job: (said.policy, said.link_use) for job, said in running.items()}
 
     def owners(self) -> dict[int, frozenset[int]]:
         """The links of jobs in the plugin's file."""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from live_cluster import COMPONENTS, RELEASE, Cluster, Inside, running, suite_of
-from plugin_site import NODES, PARTITIONS, Site, plugin_cluster, plugin_conf
+from plugin_site import NODES, PARTITIONS, Site, faulty_engine, plugin_cluster, plugin_conf
 from topolane.slurm import plugin_state
 from waiting import DEADLINE, until
 
@@ -44,6 +44,7 @@ def site(built: Path, inside: Inside, tmp_path_factory: pytest.TempPathFactory) 
     resume.chmod(0o755)
     lines = (
         "SlurmctldParameters=enable_configless",
+        "SchedulerParameters=batch_sched_delay=0,sched_min_interval=10000,bf_interval=2,bf_continue,permit_job_expansion",
         f"ResumeProgram={resume}",
         "SuspendProgram=/bin/true",
         "SuspendTime=36000",
@@ -146,6 +147,97 @@ def test_a_job_gives_back_nodes(site: Site) -> None:
     until(lambda: len(site.nodes(owner)) == 2, "the job is smaller")
     site.call()
     assert site.owners()[owner] == links
+
+
+def test_a_job_grows(site: Site) -> None:
+    """Slurm merges two jobs without asking the plugin. So a job by which another one grows starts only where the larger job is
+    isolated, and from then on no other job gets the links between the nodes of both.
+    """
+    job = site.start("-p", "pbatch", "-w", "node1")
+    wide = site.start("-p", "pbatch", "-w", "node[2,7]")
+    with grows_by(site, job, "-p", "pbatch", "-w", "node8") as more:
+        refused(site, more)
+        site.cluster.run("scancel", wide)
+        until(lambda: site.nodes(more) == {"node8"}, "the job starts")
+        across_them(site)
+        merge(site, more, job)
+    assert isolated(site) == {job: {"node1", "node8"}}
+    across_them(site)
+    assert site.uses() == {job: ("isolated", "isolated")}
+    near = site.start("-p", "pbatch", "-w", "node[3-4]")
+    assert isolated(site).keys() == {job, near}
+
+
+def across_them(site: Site) -> None:
+    """Neither an isolated job nor one of stock Slurm gets links between node1 and node8."""
+    for part in ("pbatch", "pstock"):
+        late = site.cluster.submit("-p", part, "-w", "node[2,13]", script="sleep 600")
+        refused(site, late)
+        site.cluster.run("scancel", late)
+
+
+def test_a_job_with_links_grows(site: Site) -> None:
+    """The larger job counts as the owner of all links that it may use."""
+    owner = site.start("-p", "powned", "-w", "node[1,7]")
+    assert site.owners()[owner]
+    with grows_by(site, owner, "-p", "powned", "-w", "node8") as more:
+        until(lambda: site.nodes(more) == {"node8"}, "the job starts")
+        merge(site, more, owner)
+    assert site.nodes(owner) == {"node1", "node7", "node8"}
+    refused(site, site.cluster.submit("-p", "powned", "-w", "node[2,9]", script="sleep 600"))
+
+
+def test_a_job_of_stock_slurm_grows(site: Site) -> None:
+    """The larger job keeps off the links of isolated jobs."""
+    wide = site.start("-p", "pbatch", "-w", "node[2,7]")
+    job = site.start("-p", "pstock", "-w", "node13")
+    with grows_by(site, job, "-p", "pstock", "-w", "node8") as more:
+        refused(site, more)
+        site.cluster.run("scancel", wide)
+        until(lambda: site.nodes(more) == {"node8"}, "the job starts")
+
+
+def test_an_isolated_job_does_not_grow_without_the_engine(site: Site) -> None:
+    """Stock Slurm would choose nodes for the second job, and Slurm would merge both into a job that is called isolated."""
+    library, control = faulty_engine(site)
+    site.configure(RULES, Engine=library)
+    job = site.start("-p", "pbatch", "-w", "node1")
+    control.write_text("error")
+    with grows_by(site, job, "-p", "pbatch", "-N1", "-w", "node8") as more:
+        refused(site, more)
+        assert (said := site.published().waiting[more].refused) and said.kind == "no-engine"
+    site.wait_idle()
+    site.configure(RULES)
+
+
+def refused(site: Site, job: int) -> None:
+    """The plugin has no place for a job, which waits."""
+    until(lambda: job in site.published().waiting or site.nodes(job), "an answer")
+    assert not site.nodes(job)
+
+
+def merge(site: Site, more: int, job: int) -> None:
+    """Gives the nodes of a job to another one."""
+    site.cluster.run("scontrol", "update", f"JobId={more}", "NumNodes=0")
+    site.cluster.run("scontrol", "update", f"JobId={job}", "NumNodes=ALL")
+
+
+@contextlib.contextmanager
+def grows_by(site: Site, job: int, *words: str) -> Iterator[int]:
+    """A job without steps whose nodes this one may take over."""
+    before = queued(site)
+    command = ["salloc", "--no-shell", *words, f"--dependency=expand:{job}"]
+    waiting = subprocess.Popen([*site.cluster.inside.prefix, *command], env=site.cluster.environment)
+    more = until(lambda: next(iter(queued(site) - before), None), "the second job")
+    try:
+        yield more
+    finally:
+        site.tried("scancel", more)
+        waiting.wait(DEADLINE)
+
+
+def queued(site: Site) -> set[int]:
+    return {int(job) for job in site.cluster.run("squeue", "-h", "-o", "%A").split()}
 
 
 def test_power_saving(site: Site) -> None:

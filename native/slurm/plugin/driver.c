@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "layout.h"
+#include "look.h"
 #include "publish.h"
 #include "report.h"
 #include "running.h"
@@ -303,7 +304,8 @@ void driver_open(void)
     about = NULL;
     if (driver.is_active)
         info("topolane: active, %zu rules, engine %s", driver.config.rule_count, driver.config.engine);
-    publish_open(slurm_conf.state_save_location, lines, driver.is_active, driver.machine_nodes, layout_boot_time());
+    publish_open(slurm_conf.state_save_location, lines, driver.is_active, driver.machine_nodes, layout_boot_time(),
+                 &look_looks);
     free(lines);
     links_out_open(slurm_conf.state_save_location, driver.owners.machine);
 }

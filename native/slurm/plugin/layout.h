@@ -12,7 +12,8 @@ typedef enum { LAYOUT_UNKNOWN, LAYOUT_FITS, LAYOUT_DIFFERS } Layout;
 Layout layout_of_new(void);
 
 /* Compares these and records of slurmctld, until a job that waits and one that runs were seen. While the layout is unknown, no
- * field of a job may be used. Call it only where Slurm asks for nodes: while slurmctld starts, its jobs are not whole. */
+ * field of a job may be used. Call it only where Slurm asks for nodes, or with
+ * its locks: while slurmctld starts, its jobs are not whole. */
 Layout layout_compared(void);
 
 /* When slurmctld started, as it says to commands; 0 if that is not known. */

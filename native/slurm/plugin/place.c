@@ -25,6 +25,8 @@ typedef struct {
     const job_details_t *details;
     Question question;
     uint64_t *gone;   /* jobs that are gone in the hypothesis, by slot; NULL for none */
+    const job_record_t *grown; /* the running job that takes over this one's nodes; NULL if none, or if links do not matter */
+    uint32_t grown_links; /* the use of links that the grown job keeps: TOPOLANE_LINKS_... */
     bool isolates;
     bool asked_stock; /* whether the stock evaluation was asked */
     const char *kind; /* why the engine found nothing */
@@ -98,7 +100,7 @@ static int without_engine(topology_eval_t *asked, const Terms *terms, Lack lack,
     if (!terms->policy->is_stock || lack != SHARES_CORES)
         report_end(way->end);
     if (terms->waits) {
-        if (asked->min_nodes > 1 || stock_try(asked, asked->node_map, 1) != SLURM_SUCCESS)
+        if (asked->min_nodes > 1 || running_grown_by(job) || stock_try(asked, asked->node_map, 1) != SLURM_SUCCESS)
             return wait_without_engine(asked, terms, lack);
         ++*way->counter;
         note_nothing(job);
@@ -335,7 +337,7 @@ static int refuse(Call *call, bitstr_t *candidates)
     if (!call->gone)
         reason_refused(asked->job_ptr, call->question.segment != 0);
     if (asked->job_ptr->bit_flags & BACKFILL_TEST) {
-        if (!call->asked_stock && !call->details->req_node_bitmap)
+        if (!call->asked_stock && !call->grown && !call->details->req_node_bitmap)
             repeated_refused(asked, &call->question.terms, call->gone);
         return SLURM_ERROR;
     }
@@ -430,6 +432,61 @@ static Answer try_by_weight(Call *call, bool is_guarded)
     return answer;
 }
 
+/* Finds the areas in which a job may lie with the job that grows by it. */
+static Answer grown_areas(Call *call, topolane_areas **areas)
+{
+    const uint64_t *gone = call->gone;
+    uint64_t *without = calloc(driver.holders.words + 1, sizeof *without);
+    if (without && gone)
+        memcpy(without, gone, driver.holders.words * sizeof *without);
+    uint32_t slot = holders_find(&driver.holders, call->grown->job_id);
+    if (without && slot != NO_SLOT)
+        slot_set(without, slot);
+    Question question = call->question;
+    char *why = without ? holders_without(&driver.holders, without, &question.state) : strdup("no memory");
+    Answer answer = ENGINE_FAILED;
+    if (!why) {
+        question.candidates = bit_copy(call->question.candidates);
+        bit_or(question.candidates, call->grown->node_bitmap);
+        bit_and_not(question.candidates, driver.unknown);
+        uint32_t least = call->least + (uint32_t)bit_set_count(call->grown->node_bitmap);
+        answer = choices_areas(&question, least, call->grown_links, areas);
+        FREE_NULL_BITMAP(question.candidates);
+        why = holders_without(&driver.holders, gone, &call->question.state);
+        if (why && answer == CHOSEN)
+            driver.engine.areas_free(*areas);
+        answer = why ? ENGINE_FAILED : answer;
+    }
+    free(why);
+    free(without);
+    return answer;
+}
+
+/* Chooses so that the job that grows keeps its promise on all of its nodes. Slurm does not ask again when it grows. */
+static Answer try_grown(Call *call, bool is_guarded)
+{
+    topolane_areas *areas;
+    Answer answer = grown_areas(call, &areas);
+    if (answer != CHOSEN)
+        return answer;
+    bitstr_t *candidates = call->question.candidates;
+    size_t count = driver.engine.areas_count(areas);
+    answer = NO_PLACE;
+    for (size_t index = 0, tried = 0; index < count && tried < MOST_AREAS && answer == NO_PLACE; index++) {
+        bitstr_t *area = choices_area(areas, index);
+        if (bit_super_set(call->grown->node_bitmap, area)) {
+            tried++;
+            bit_and(area, candidates);
+            call->question.candidates = area;
+            answer = try_by_weight(call, is_guarded);
+        }
+        FREE_NULL_BITMAP(area);
+    }
+    call->question.candidates = candidates;
+    driver.engine.areas_free(areas);
+    return answer;
+}
+
 static int answer_call(Call *call, bool is_guarded)
 {
     topology_eval_t *asked = call->asked;
@@ -440,11 +497,15 @@ static int answer_call(Call *call, bool is_guarded)
     bitstr_t *required = call->details->req_node_bitmap;
     if (required && (uint32_t)bit_set_count(required) == call->wanted)
         bit_and(call->question.candidates, required); /* The job itself names all its nodes. */
-    Answer answer = driver_has_weights() ? try_by_weight(call, is_guarded) : try_among(call, is_guarded);
+    Answer answer;
+    if (call->grown)
+        answer = try_grown(call, is_guarded);
+    else
+        answer = driver_has_weights() ? try_by_weight(call, is_guarded) : try_among(call, is_guarded);
     int code = SLURM_SUCCESS;
     if (answer == ENGINE_FAILED || answer == ENGINE_SLOW)
         code = failed(call, answer);
-    else if (answer == CHOSEN || !try_unknown(call, candidates)) {
+    else if (answer == CHOSEN || call->grown || !try_unknown(call, candidates)) {
         report_end(END_DECIDED);
         if (!call->gone)
             note_nothing(asked->job_ptr);
@@ -477,6 +538,28 @@ bool place_was_by_policy(void)
     return was_by_policy;
 }
 
+/* Determines whether the links of a job that grows by this one matter. They do not if it has ended in the hypothesis. */
+static void find_grown(Call *call)
+{
+    const job_record_t *grown = running_grown_by(call->asked->job_ptr);
+    uint32_t slot = grown ? holders_find(&driver.holders, grown->job_id) : NO_SLOT;
+    if (slot == NO_SLOT || (call->gone && slot_test(call->gone, slot)))
+        return;
+    Terms terms = running_terms(grown);
+    if (!terms.policy->isolates && call->isolates)
+        terms = call->question.terms;
+    call->grown_links = running_link_use(&terms);
+    bool matters = terms.policy->isolates || (!terms.shares_links && holders_isolated(&driver.holders, call->gone));
+    call->grown = matters ? grown : NULL;
+}
+
+/* Whether an isolated job grows by this one. It keeps its promise, so this one waits while the engine cannot answer. */
+static bool is_for_isolated(const job_record_t *job)
+{
+    const job_record_t *grown = running_grown_by(job);
+    return grown && running_terms(grown).policy->isolates;
+}
+
 /* Decides a call. Sets `is_plan` if the answer is for a time when some jobs are gone, so that the job does not start on
  * it. */
 static int decide(topology_eval_t *asked, bool *is_plan)
@@ -485,6 +568,7 @@ static int decide(topology_eval_t *asked, bool *is_plan)
     if (!driver.is_opened || !job->details)
         return leave_to_stock(asked, &counters.stock_inactive);
     Terms terms = driver_terms(job);
+    terms.waits = terms.waits || is_for_isolated(job);
     was_by_policy = !terms.policy->is_stock;
     if (!driver.is_active || !driver_map_nodes())
         return without_engine(asked, &terms, NO_ENGINE, job->bit_flags & BACKFILL_TEST);
@@ -510,8 +594,9 @@ static int decide(topology_eval_t *asked, bool *is_plan)
     running_update();
     call.gone = running_gone(asked);
     *is_plan = call.gone != NULL;
+    find_grown(&call);
     bool is_guarded = !call.question.terms.shares_links && holders_isolated(&driver.holders, call.gone);
-    if (!call.question.policy && (!is_guarded || asked->max_nodes == 1)) {
+    if (!call.question.policy && !call.grown && (!is_guarded || asked->max_nodes == 1)) {
         if (!*is_plan)
             note_nothing(job);
         return leave_to_stock(asked, &counters.stock);
@@ -532,10 +617,7 @@ static int decide(topology_eval_t *asked, bool *is_plan)
         free(why);
         return without_engine(asked, &terms, ENGINE_FAULT, *is_plan);
     }
-    int code = answer_call(&call, is_guarded);
-    if (code == SLURM_SUCCESS && job->best_switch && !call.gone && !job->array_recs)
-        running_may_start(job, &call.question.terms);
-    return code;
+    return answer_call(&call, is_guarded);
 }
 
 int place(topology_eval_t *asked)

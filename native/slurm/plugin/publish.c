@@ -35,6 +35,9 @@ static bool has_changed, is_ending;
 static pthread_t thread;
 static bool has_thread;
 static bool has_ended; /* the thread has ended; one that hung may still run */
+static const Looks *looks;
+static bool is_beginning; /* the thread waits in looks->begin, and uses nothing of the data here */
+static unsigned era;      /* counts the threads. One that was abandoned in `begin` is not of the present era */
 static char *to_directory, *about;
 static bool is_active;
 static time_t started, booted;
@@ -159,9 +162,32 @@ static bool is_another_in_control(void)
     return is_another;
 }
 
-static void *run(void *unused)
+/* Looks at jobs. Returns false if this thread was abandoned meanwhile. */
+static bool look(unsigned own)
 {
-    (void)unused;
+    const Looks *how = looks;
+    if (!how || !how->is_due())
+        return true;
+    pthread_mutex_lock(&lock);
+    bool begins = is_beginning = !is_ending;
+    pthread_mutex_unlock(&lock);
+    if (!begins)
+        return true;
+    how->begin();
+    pthread_mutex_lock(&lock);
+    bool is_own = own == era, looks_now = is_own && !is_ending;
+    if (is_own)
+        is_beginning = false;
+    pthread_mutex_unlock(&lock);
+    if (looks_now)
+        how->look();
+    how->end();
+    return is_own;
+}
+
+static void *run(void *with)
+{
+    unsigned own = (unsigned)(uintptr_t)with;
     for (bool ends = false; !ends;) {
         Board copy;
         if (taken(&copy, &ends)) {
@@ -171,8 +197,11 @@ static void *run(void *unused)
         } else if (ends || is_another_in_control())
             continue;
         write_counters();
-        if (!ends)
-            links_out_look();
+        if (ends)
+            break;
+        links_out_look();
+        if (!look(own))
+            return NULL;
     }
     __atomic_store_n(&has_ended, true, __ATOMIC_RELEASE);
     return NULL;
@@ -193,7 +222,8 @@ static bool clear(void)
     return true;
 }
 
-void publish_open(const char *directory, const char *lines, bool active, uint32_t nodes, time_t when_booted)
+void publish_open(const char *directory, const char *lines, bool active, uint32_t nodes, time_t when_booted,
+                  const Looks *how)
 {
     if (!clear())
         return; /* A hung thread still uses the data below, so nothing is published. */
@@ -202,6 +232,7 @@ void publish_open(const char *directory, const char *lines, bool active, uint32_
     is_active = active;
     started = time(NULL);
     booted = when_booted;
+    looks = how;
     waiting_open(&board.waiting, nodes);
 }
 
@@ -217,7 +248,8 @@ static void start(void)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     is_ending = has_ended = false;
     has_changed = true;
-    has_thread = !pthread_create(&thread, NULL, run, NULL);
+    is_beginning = false;
+    has_thread = !pthread_create(&thread, NULL, run, (void *)(uintptr_t)++era);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -313,7 +345,7 @@ void publish_unnamed(size_t nodes, const char *such_as)
 
 bool publish_is_due(uint32_t job, time_t now)
 {
-    return waiting_is_due(&board.waiting, job, now); /* no lock: only the caller's thread changes it */
+    return waiting_is_due(&board.waiting, job, now); /* no lock: a thread changes it only with Slurm's locks */
 }
 
 void publish_refused(Refused refused, const uint32_t *candidates, size_t count)
@@ -331,7 +363,16 @@ void publish_close(void)
     pthread_mutex_lock(&lock);
     is_ending = true;
     pthread_cond_signal(&news);
+    bool is_away = is_beginning;
+    era += is_away;
     pthread_mutex_unlock(&lock);
+    if (is_away) {
+        /* The caller may hold the locks of Slurm that the thread waits for. */
+        pthread_detach(thread);
+        has_thread = false;
+        clear();
+        return;
+    }
     struct timespec until;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += PATIENCE;

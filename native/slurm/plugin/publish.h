@@ -7,16 +7,26 @@
 #include "record.h"
 #include "report.h"
 
+/* How the thread looks at jobs after each writing and every ten seconds. `begin` may wait for threads of slurmctld; if
+ * publishing has ended meanwhile, `look` is not called. `end` is always called. */
+typedef struct {
+    bool (*is_due)(void);
+    void (*begin)(void);
+    void (*look)(void);
+    void (*end)(void);
+} Looks;
+
 /* Starts publishing in a directory, for a machine of `nodes` nodes (0: no machine). `about` has lines about the machine
  * and what was assumed, or why the plugin is not active. `booted` is when slurmctld started, by which commands recognise
  * it; 0 if that is not known. Nothing is written before the first publish_called. */
-void publish_open(const char *directory, const char *about, bool is_active, uint32_t nodes, time_t booted);
+void publish_open(const char *directory, const char *about, bool is_active, uint32_t nodes, time_t booted,
+                  const Looks *looks);
 
 /* Call this when a slurmctld in control calls the plugin. The first call starts the thread: by then slurmctld is a
  * daemon. */
 void publish_called(void);
 
-/* Records that a job holds nodes or has just been given some. */
+/* Records that a job holds nodes. */
 void publish_running(Published_Job job);
 
 /* Records that a job no longer holds nodes. */
@@ -32,7 +42,8 @@ void publish_unnamed(size_t nodes, const char *such_as);
 bool publish_is_due(uint32_t job, time_t now);
 void publish_refused(Refused refused, const uint32_t *candidates, size_t count);
 
-/* Lets the thread finish its writing and ends it. If the disk does not answer, the thread is abandoned. */
+/* Lets the thread finish its writing and ends it. If the disk does not answer, or the caller has what the thread waits for in
+ * `begin`, the thread is abandoned. */
 void publish_close(void);
 
 #endif

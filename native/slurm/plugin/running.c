@@ -134,17 +134,10 @@ static uint32_t *copied(const uint32_t *numbers, size_t count)
     return copy;
 }
 
-static uint32_t link_use_of(const Terms *terms)
+uint32_t running_link_use(const Terms *terms)
 {
     bool may_meet_all = !terms->policy->isolates && terms->shares_links;
     return may_meet_all ? TOPOLANE_LINKS_NONE : driver_links_of(terms->policy);
-}
-
-void running_may_start(const job_record_t *job, const Terms *terms)
-{
-    const Owned *owned = owners_find(&driver.owners, job->job_id);
-    publish_running((Published_Job){job->job_id, terms->policy->name, terms->rule,
-                                    driver_link_use(link_use_of(terms)), owned ? owned->bandwidth_share : 1});
 }
 
 /* Whether the job has its nodes to itself. */
@@ -193,8 +186,7 @@ static void set_paused(uint32_t slot, const job_record_t *job)
         slot_clear(paused, slot);
 }
 
-/* The terms of a job that holds nodes. It is not isolated if stock Slurm chose its nodes in place of the engine. */
-static Terms terms_of(const job_record_t *job)
+Terms running_terms(const job_record_t *job)
 {
     Terms terms = driver_terms(job);
     if (terms.policy->isolates && note_is_stock(job)) {
@@ -204,14 +196,36 @@ static Terms terms_of(const job_record_t *job)
     return terms;
 }
 
-/* Records what a job holds. Returns its slot, or NO_SLOT if it holds nothing. */
-static uint32_t see(const job_record_t *job)
+const job_record_t *running_grown_by(const job_record_t *job)
 {
-    bitstr_t *map = nodes_of(job);
-    if (!map || bit_size(map) != node_record_count || bit_ffs(map) < 0)
-        return NO_SLOT;
-    Terms terms = terms_of(job);
-    uint32_t link_use = link_use_of(&terms);
+    uint32_t number = job->details ? job->details->expanding_jobid : 0;
+    const job_record_t *grown = number && number != job->job_id ? find_job_record(number) : NULL;
+    bool holds = grown && (IS_JOB_RUNNING(grown) || IS_JOB_SUSPENDED(grown)) && grown->node_bitmap;
+    return holds && bit_size(grown->node_bitmap) == node_record_count ? grown : NULL;
+}
+
+/* The nodes whose links a job claims; NULL if these are its own nodes alone. Slurm merges two jobs without a call, so the one
+ * that grows has links between all nodes from the start of the other on. */
+static bitstr_t *joined(const job_record_t *job, bitstr_t *map)
+{
+    const job_record_t *grown = running_grown_by(job);
+    if (!grown)
+        return NULL;
+    bitstr_t *both = bit_copy(map);
+    bit_or(both, grown->node_bitmap);
+    return both;
+}
+
+/* Records what a job claims. Returns its slot, or NO_SLOT without memory. */
+static uint32_t see_on(const job_record_t *job, bitstr_t *map)
+{
+    Terms terms = running_terms(job);
+    uint32_t link_use = running_link_use(&terms);
+    const job_record_t *grown = running_grown_by(job);
+    if (grown && !terms.policy->isolates) {
+        Terms of_grown = running_terms(grown);
+        link_use = running_link_use(&of_grown);
+    }
     Holders *holders = &driver.holders;
     uint32_t slot = holders_find(holders, job->job_id);
     if (slot != NO_SLOT) {
@@ -247,6 +261,18 @@ static uint32_t see(const job_record_t *job)
     return slot;
 }
 
+/* Records what a job holds. Returns its slot, or NO_SLOT if it holds nothing. */
+static uint32_t see(const job_record_t *job)
+{
+    bitstr_t *map = nodes_of(job);
+    if (!map || bit_size(map) != node_record_count || bit_ffs(map) < 0)
+        return NO_SLOT;
+    bitstr_t *both = joined(job, map);
+    uint32_t slot = see_on(job, both ? both : map);
+    FREE_NULL_BITMAP(both);
+    return slot;
+}
+
 static int see_each(void *job, void *with)
 {
     (void)with;
@@ -274,7 +300,7 @@ static void read_list(time_t now)
         bit_or(held, holders->list[slot].map);
     FREE_NULL_BITMAP(idle_before);
     idle_before = bit_copy(idle_node_bitmap);
-    read_at = now;
+    __atomic_store_n(&read_at, now, __ATOMIC_RELAXED);
 }
 
 /* Records the job that got the last answer, if it has started. Its nodes are no longer idle. */
@@ -282,13 +308,22 @@ static void see_answered(void)
 {
     const job_record_t *job = answered ? find_job_record(answered) : NULL;
     uint32_t slot = job && held ? see(job) : NO_SLOT;
-    if (answered && slot == NO_SLOT)
-        publish_gone(answered); /* The answer was only a test, or the job could not start. */
     if (slot == NO_SLOT || !idle_before)
         return;
     bitstr_t *map = driver.holders.list[slot].map;
     if (bit_size(idle_before) == bit_size(map))
         bit_and_not(idle_before, map);
+}
+
+bool running_is_old(void)
+{
+    return last_job_update >= __atomic_load_n(&read_at, __ATOMIC_RELAXED);
+}
+
+void running_look(void)
+{
+    if (make_room())
+        read_list(time(NULL));
 }
 
 void running_update(void)
