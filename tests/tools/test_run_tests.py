@@ -30,7 +30,9 @@ def test_what_a_part_started_ends_with_the_runner(end: signal.Signals, place: st
     name = f"{tmp_path.name}-{os.getpid()}"
     if enclosed("readlink /proc/self/ns/net").stdout.strip() == os.readlink("/proc/self/ns/net"):
         pytest.skip("this process may make no namespaces")
-    with subprocess.Popen([sys.executable, "-c", PARTS, TOOLS, name, place], stderr=subprocess.DEVNULL) as runner:
+    with subprocess.Popen(
+        [sys.executable, "-c", PARTS, TOOLS, name, place], stderr=subprocess.DEVNULL
+    ) as runner:
         until(lambda: runs(name), "the part runs")
         runner.send_signal(end)
     until(lambda: not runs(name), "all that it started has ended")
