@@ -625,7 +625,7 @@ fn backfill_preempts() {
 }
 
 /// Backfill removes jobs that would be preempted first, so they are in no group of ends that are tried together
-/// (`_build_cr_job_list`, `_future_run_test` in src/plugins/select/cons_tres/job_test.c). Job 4 fits when job 2 ends: its
+/// (`_build_cr_job_list`, `_future_run_test` in `src/plugins/select/cons_tres/job_test.c`). Job 4 fits when job 2 ends: its
 /// group goes up to 150, job 3 gives way anyway, and job 1 ends later. So job 5 gets none of the free nodes.
 #[test]
 fn a_job_that_would_give_way_joins_no_ends_of_others() {
@@ -643,8 +643,8 @@ fn a_job_that_would_give_way_joins_no_ends_of_others() {
     assert!(starts[&5] > 200.0, "on nodes of job 1: {starts:?}");
 }
 
-/// A job whose walltime is just over is expected to end KillWait and OverTimeLimit later (`_guess_job_end` in
-/// src/plugins/select/cons_tres/job_test.c). Job 3 ends before that, so it may start before job 2.
+/// A job whose walltime is just over is expected to end `KillWait` and `OverTimeLimit` later (`_guess_job_end` in
+/// `src/plugins/select/cons_tres/job_test.c`). Job 3 ends before that, so it may start before job 2.
 #[test]
 fn a_job_at_its_walltime_is_expected_to_run_on() {
     let starts = |over_time: u32| {

@@ -194,7 +194,7 @@ fn numbers<const KEYS: usize>(
     for argument in arguments.split(',').map(str::trim).filter(|each| !each.is_empty()) {
         let (key, text) = argument.split_once('=').unwrap_or((argument, ""));
         let is_key = |known: &&str| known.split('=').next() == Some(key.trim());
-        let Some(at) = keys.iter().position(|known| is_key(&known)) else {
+        let Some(at) = keys.iter().position(is_key) else {
             let known = keys.join(", ");
             return Err(refuse(format!(": {} is none of {known}", shown(argument))));
         };

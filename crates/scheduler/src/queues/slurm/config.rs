@@ -71,7 +71,7 @@ pub struct Schedulers {
     pub backfill_depth_partition: usize,
     /// How long a requeued job must wait after its run was preempted or failed.
     pub requeue_after: f64,
-    /// How long jobs that exceed their walltime are expected to run on: KillWait and OverTimeLimit together.
+    /// How long jobs that exceed their walltime are expected to run on: `KillWait` and `OverTimeLimit` together.
     pub over_time: f64,
     /// Whether backfill also reserves licences, and the nodes and licences of running jobs until their walltime.
     pub backfill_licenses: bool,
