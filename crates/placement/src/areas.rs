@@ -2,7 +2,8 @@
 
 use topolane_fabric::{GroupIndex, NodeIndex};
 
-use crate::dragonfly::{LinksToAvoid, Promise, areas_apart, links_to_avoid};
+use crate::apart::{LinksToAvoid, Promise};
+use crate::dragonfly;
 use crate::free_slots::FreeSlots;
 use crate::occupancy::Occupancy;
 use crate::request::Request;
@@ -24,10 +25,13 @@ pub enum KeepOff {
 pub fn areas(request: &Request, occupancy: &Occupancy, keep_off: KeepOff) -> Vec<Vec<NodeIndex>> {
     let free = occupancy.free_slots(request);
     let search = AreaSearch { free: &free, occupancy, keep_off, spans: request.nodes > 1 };
-    if let Some((promise, links)) = keep_off.on_other_wirings(occupancy) {
-        return areas_apart(promise, request, &free, links, |node| search.is_usable(node));
-    }
     let fabric = free.fabric();
+    if let Some((promise, links)) = keep_off.on_other_wirings(occupancy) {
+        // Live systems take no torus and no HyperX, and nobody else asks for areas.
+        let Some(it) = fabric.wiring().dragonfly() else { return Vec::new() };
+        let is_usable = |node| search.is_usable(node);
+        return dragonfly::areas(it, promise, links, &free, request.nodes, is_usable);
+    }
     let mut found: Vec<Vec<NodeIndex>> = Vec::new();
     for level in 1..=fabric.depth() {
         let before = found.len();
@@ -52,7 +56,7 @@ impl KeepOff {
             KeepOff::AllBetweenGroups => Promise::BetweenGroups,
         };
         let links = match self {
-            KeepOff::All | KeepOff::AllBetweenGroups => links_to_avoid(promise, occupancy)?,
+            KeepOff::All | KeepOff::AllBetweenGroups => LinksToAvoid::of(promise, occupancy)?,
             KeepOff::Isolated => {
                 let owned = occupancy.owned_links()?;
                 LinksToAvoid { between: owned, inside: owned }

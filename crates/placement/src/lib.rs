@@ -1,6 +1,7 @@
 //! Requests for nodes, the state of who holds what, and the policies that choose nodes.
 
 mod amounts;
+mod apart;
 mod areas;
 mod attributes;
 mod choice;

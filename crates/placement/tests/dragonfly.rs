@@ -1,78 +1,25 @@
 //! Policies on dragonflies: what they promise, and which refuse. tests/wirings has a checker that knows only the cables.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "common/wirings.rs"]
+mod wirings;
+
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use topolane_fabric::{Fabric, preset};
 use topolane_placement::{
-    KeepOff, LinkUse, Occupancy, POLICIES, Placement, Refusal, Request, Share, areas, policy,
+    KeepOff, Occupancy, POLICIES, Placement, Refusal, Request, Share, areas, policy,
 };
-
-fn machine(name: &str) -> Arc<Fabric> {
-    Arc::new(Fabric::build(&preset(name).unwrap().unwrap()).unwrap())
-}
-
-fn machines() -> impl Strategy<Value = Arc<Fabric>> {
-    prop::sample::select(vec![
-        "slingshot(nodes=48, groups=3, switches=4, cables=1)",
-        "slingshot(nodes=60, groups=5, switches=3, cables=2)",
-        "slingshot(nodes=64, groups=4, switches=8, cables=3)",
-        "dragonfly+(nodes=60, groups=5, leaves=3, spines=4, cables=2)",
-    ])
-    .prop_map(machine)
-}
-
-/// A job that comes, by its nodes, or the end of one that runs.
-fn events() -> impl Strategy<Value = Vec<Result<u32, Index>>> {
-    let event = prop_oneof![3 => (1u32..24).prop_map(Ok), 1 => any::<Index>().prop_map(Err)];
-    prop::collection::vec(event, 1..40)
-}
-
-/// The jobs that a policy lets run, with the state.
-fn run(
-    name: &str,
-    fabric: &Arc<Fabric>,
-    events: &[Result<u32, Index>],
-    mut see: impl FnMut(&[(u64, Placement)], &Occupancy),
-) -> (Vec<(u64, Placement)>, Occupancy) {
-    let rule = policy(name, 1).unwrap();
-    let mut occupancy = Occupancy::new(Arc::clone(fabric));
-    let mut jobs: Vec<(u64, Placement)> = Vec::new();
-    for (id, event) in (1..).zip(events) {
-        match event {
-            Ok(nodes) => {
-                let request = Request::whole_nodes(id, (*nodes).min(fabric.nodes()), 1.0);
-                if let Ok(placement) = rule.place(&request, &occupancy) {
-                    assert!(occupancy.has_room_for(&placement), "{name}: {placement:?}");
-                    occupancy.claim(&placement).unwrap();
-                    jobs.push((id, placement));
-                }
-            }
-            Err(index) if !jobs.is_empty() => {
-                let (_, placement) = jobs.remove(index.index(jobs.len()));
-                occupancy.release(&placement);
-            }
-            Err(_) => {}
-        }
-        see(&jobs, &occupancy);
-    }
-    (jobs, occupancy)
-}
+use wirings::{DRAGONFLIES, events, machine, machines, run};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Under `isolated` no two closures of links meet, and under `isolated-global` none between groups. A placement
-    /// of a job that runs has no room next to itself.
+    /// Under `isolated-global` no two closures meet between groups. A running job has no room next to itself.
     #[test]
-    fn no_two_jobs_share_what_is_promised(fabric in machines(), events in events()) {
+    fn no_two_jobs_share_what_is_promised(fabric in machines(&DRAGONFLIES), events in events(24)) {
         let dragonfly = fabric.wiring().dragonfly().unwrap();
-        run("isolated", &fabric, &events, |jobs, _| {
-            let holders: Vec<_> = jobs.iter().map(|(id, placement)| (*id, placement)).collect();
-            assert_eq!(LinkUse::of(&fabric, &holders).shared(), 0);
-        });
         run("isolated-global", &fabric, &events, |jobs, occupancy| {
             for (index, (_, one)) in jobs.iter().enumerate() {
                 assert!(!occupancy.has_room_for(one));
@@ -84,33 +31,9 @@ proptest! {
         });
     }
 
-    /// A release exactly undoes its claim, under policies that share links too: once all jobs have ended, every
-    /// request gets what it gets on the empty machine.
-    #[test]
-    fn releases_undo_claims(fabric in machines(), events in events(), nodes in 1u32..40) {
-        for name in ["random", "level-spread", "isolated-global", "isolated"] {
-            let (jobs, mut occupancy) = run(name, &fabric, &events, |_, _| {});
-            let before = occupancy.clone();
-            for (_, placement) in &jobs {
-                occupancy.release(placement);
-            }
-            let request = Request::whole_nodes(99, nodes, 1.0);
-            let empty = Occupancy::new(Arc::clone(&fabric));
-            for rule in ["isolated", "isolated-global"].map(|name| policy(name, 1).unwrap()) {
-                prop_assert_eq!(rule.place(&request, &occupancy), rule.place(&request, &empty));
-            }
-            for (_, placement) in &jobs {
-                occupancy.claim(placement).unwrap();
-            }
-            for rule in ["isolated", "isolated-global"].map(|name| policy(name, 1).unwrap()) {
-                prop_assert_eq!(rule.place(&request, &occupancy), rule.place(&request, &before));
-            }
-        }
-    }
-
     /// Jobs with both promises on one machine: none uses what another has to itself.
     #[test]
-    fn both_promises_hold_side_by_side(fabric in machines(), events in events(), nodes in 1u32..30) {
+    fn both_promises_hold_side_by_side(fabric in machines(&DRAGONFLIES), events in events(24), nodes in 1u32..30) {
         for (first, second) in [("isolated", "isolated-global"), ("isolated-global", "isolated")] {
             let (_, occupancy) = run(first, &fabric, &events, |_, _| {});
             let request = Request::whole_nodes(99, nodes, 1.0);
@@ -124,7 +47,7 @@ proptest! {
     /// policy finds a place, there is an area.
     #[test]
     fn any_nodes_of_an_area_keep_the_promise(
-        fabric in machines(), events in events(), nodes in 2u32..30, picks: Vec<Index>,
+        fabric in machines(&DRAGONFLIES), events in events(24), nodes in 2u32..30, picks: Vec<Index>,
         name in prop::sample::select(vec!["random", "isolated-global", "isolated"]),
     ) {
         let (_, occupancy) = run(name, &fabric, &events, |_, _| {});
@@ -156,22 +79,10 @@ proptest! {
         }
     }
 
-    /// `isolated` also keeps off the links of jobs that were promised nothing.
-    #[test]
-    fn a_promise_holds_next_to_jobs_without_one(fabric in machines(), events in events(), nodes in 1u32..40) {
-        let (jobs, occupancy) = run("random", &fabric, &events, |_, _| {});
-        let request = Request::whole_nodes(99, nodes, 1.0);
-        if let Ok(placement) = policy("isolated", 1).unwrap().place(&request, &occupancy) {
-            for (_, other) in &jobs {
-                prop_assert!(placement.uses().and(other.uses()).is_empty());
-            }
-        }
-    }
-
     /// Level-Spread: a job lies in one group of the lowest level with room, and of the groups below none has two nodes
     /// more than another that has free nodes left.
     #[test]
-    fn level_spread_is_even_in_the_smallest_level(fabric in machines(), events in events(), nodes in 1u32..40) {
+    fn level_spread_is_even_in_the_smallest_level(fabric in machines(&DRAGONFLIES), events in events(24), nodes in 1u32..40) {
         let (_, occupancy) = run("random", &fabric, &events, |_, _| {});
         let request = Request::whole_nodes(99, nodes, 1.0);
         let Ok(placement) = policy("level-spread", 1).unwrap().place(&request, &occupancy) else { return Ok(()) };

@@ -1,70 +1,16 @@
-//! `isolated` on tori: what it promises, and that it finds a prism where there is one. tests/wirings has a checker that
-//! knows only the cables.
+//! `isolated` on tori finds a prism where there is one. What it promises is in `other_wirings.rs`; tests/wirings has a checker
+//! that knows only the cables.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "common/wirings.rs"]
+mod wirings;
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use proptest::sample::Index;
-use topolane_fabric::{Fabric, preset};
-use topolane_placement::{LinkUse, Occupancy, Placement, Request, policy};
-
-fn machine(name: &str) -> Arc<Fabric> {
-    Arc::new(Fabric::build(&preset(name).unwrap().unwrap()).unwrap())
-}
-
-fn machines() -> impl Strategy<Value = Arc<Fabric>> {
-    prop::sample::select(vec![
-        "torus(size=4x4x4)",
-        "torus(size=4mx4mx4m)",
-        "torus(size=5x3x2, nodes=2)",
-        "torus(size=3x6x5m)",
-        "torus(size=9x8)",
-        "torus(size=2x3x2x3x2)",
-        "torus(size=8x4x4, cube=2x2x2)",
-        "torus(size=8x8x8, cube=4x4x4)",
-    ])
-    .prop_map(machine)
-}
-
-/// A job that comes, by its nodes, or the end of one that runs.
-fn events(most: u32) -> impl Strategy<Value = Vec<Result<u32, Index>>> {
-    let nodes = prop_oneof![2 => 1u32..=most, 1 => 1u32..4];
-    let event = prop_oneof![3 => nodes.prop_map(Ok), 1 => any::<Index>().prop_map(Err)];
-    prop::collection::vec(event, 1..40)
-}
-
-/// The jobs that a policy lets run, with the state.
-fn run(
-    name: &str,
-    fabric: &Arc<Fabric>,
-    events: &[Result<u32, Index>],
-    mut see: impl FnMut(&[(u64, Placement)], &Occupancy),
-) -> (Vec<(u64, Placement)>, Occupancy) {
-    let rule = policy(name, 1).unwrap();
-    let mut occupancy = Occupancy::new(Arc::clone(fabric));
-    let mut jobs: Vec<(u64, Placement)> = Vec::new();
-    for (id, event) in (1..).zip(events) {
-        match event {
-            Ok(nodes) => {
-                let request = Request::whole_nodes(id, (*nodes).min(fabric.nodes()), 1.0);
-                if let Ok(placement) = rule.place(&request, &occupancy) {
-                    assert_eq!(placement.nodes().len() as u32, request.nodes);
-                    assert!(occupancy.has_room_for(&placement), "{name}: {placement:?}");
-                    occupancy.claim(&placement).unwrap();
-                    jobs.push((id, placement));
-                }
-            }
-            Err(index) if !jobs.is_empty() => {
-                let (_, placement) = jobs.remove(index.index(jobs.len()));
-                occupancy.release(&placement);
-            }
-            Err(_) => {}
-        }
-        see(&jobs, &occupancy);
-    }
-    (jobs, occupancy)
-}
+use topolane_fabric::Fabric;
+use topolane_placement::{Occupancy, Request, policy};
+use wirings::{events, machine, run};
 
 /// All products of intervals of a torus, as lists of routers. An interval of a ring may pass its end.
 fn prisms(fabric: &Fabric) -> Vec<Vec<u32>> {
@@ -86,49 +32,6 @@ fn prisms(fabric: &Fabric) -> Vec<Vec<u32>> {
     }
     // In a mesh an interval that passes the end has links of all routers between: it only costs more.
     all
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
-
-    /// No two closures of links meet, and a running job has no room next to itself unless it is on one router.
-    #[test]
-    fn no_two_jobs_share_a_link(fabric in machines(), events in events(80)) {
-        run("isolated", &fabric, &events, |jobs, occupancy| {
-            let holders: Vec<_> = jobs.iter().map(|(id, placement)| (*id, placement)).collect();
-            assert_eq!(LinkUse::of(&fabric, &holders).shared(), 0);
-            for (_, one) in jobs {
-                assert!(one.uses().is_empty() || !occupancy.has_room_for(one));
-            }
-        });
-    }
-
-    /// A release exactly undoes its claim: once all jobs have ended, every request gets what it gets on the empty machine.
-    #[test]
-    fn releases_undo_claims(fabric in machines(), events in events(30), nodes in 1u32..40) {
-        for name in ["random", "isolated"] {
-            let (jobs, mut occupancy) = run(name, &fabric, &events, |_, _| {});
-            for (_, placement) in &jobs {
-                occupancy.release(placement);
-            }
-            let request = Request::whole_nodes(99, nodes.min(fabric.nodes()), 1.0);
-            let empty = Occupancy::new(Arc::clone(&fabric));
-            let rule = policy("isolated", 1).unwrap();
-            prop_assert_eq!(rule.place(&request, &occupancy), rule.place(&request, &empty));
-        }
-    }
-
-    /// `isolated` also keeps off the links of jobs that were promised nothing.
-    #[test]
-    fn a_promise_holds_next_to_jobs_without_one(fabric in machines(), events in events(20), nodes in 1u32..40) {
-        let (jobs, occupancy) = run("random", &fabric, &events, |_, _| {});
-        let request = Request::whole_nodes(99, nodes, 1.0);
-        if let Ok(placement) = policy("isolated", 1).unwrap().place(&request, &occupancy) {
-            for (_, other) in &jobs {
-                prop_assert!(placement.uses().and(other.uses()).is_empty());
-            }
-        }
-    }
 }
 
 proptest! {

@@ -28,7 +28,9 @@ impl Search<'_> {
         let mut found: Vec<Vec<NodeIndex>> = Vec::new();
         for mut kind in [routers, groups.collect::<Vec<_>>(), sets.collect()] {
             kind.sort_by_key(Vec::len);
-            kind.retain(|nodes| nodes.len() >= self.wanted as usize && self.keeps_promise(nodes));
+            kind.retain(|nodes| {
+                nodes.len() >= self.wanted as usize && self.links.are_avoided(fabric, nodes)
+            });
             kind.retain(|nodes| !found.contains(nodes));
             kind.dedup();
             found.append(&mut kind);
@@ -46,13 +48,5 @@ impl Search<'_> {
             }
         }
         (chosen.len() > 1).then(|| sets.parts_of(&chosen))
-    }
-
-    /// Whether a job on all these nodes uses none of the links that it must not use.
-    pub(super) fn keeps_promise(&self, nodes: &[NodeIndex]) -> bool {
-        let links = self.free.fabric().links_of(nodes);
-        let between = self.dragonfly.between_groups(&links);
-        let (inside, _) = links.words().split_at(links.words().len() - between.len());
-        !self.links.between.meets(between) && !self.links.inside.meets(inside)
     }
 }

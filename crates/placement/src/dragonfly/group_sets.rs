@@ -1,7 +1,8 @@
 //! Which groups of a dragonfly a job gets.
 
+use super::Search;
 use super::group_room::{GroupRoom, Part};
-use super::{Promise, Search};
+use crate::apart::Promise;
 
 /// The most steps of one search.
 const MOST_STEPS: u32 = 20_000;

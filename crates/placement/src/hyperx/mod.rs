@@ -8,9 +8,7 @@ mod ways;
 use topolane_fabric::{HyperX, NodeIndex};
 
 use crate::free_slots::FreeSlots;
-use crate::occupancy::Occupancy;
-use crate::refusal::Refusal;
-use crate::request::Request;
+use crate::link_load::LinkLoad;
 use flats::flats;
 use growth::Growth;
 use ways::Ways;
@@ -18,29 +16,15 @@ use ways::Ways;
 /// The most flats of one shape in which a search grows a set.
 const MOST_FLATS: usize = 8;
 
-/// Returns nodes for a request such that no other job uses their links: on one switch if possible, else in a line, a
-/// plane and so on with as few free slots as suffice.
-///
-/// # Errors
-/// There are no such nodes, or the search reached its bound; the request has members elsewhere.
-pub(crate) fn nodes_in_grid(
-    request: &Request,
+/// Nodes such that a job on them uses none of the links that others use: on one switch if possible, else in a line, a plane
+/// and so on with as few free slots as suffice. `None` if there are none, or the search reached its bound.
+pub(crate) fn nodes(
+    hyperx: &HyperX,
+    used: &LinkLoad,
     free: &FreeSlots<'_>,
-    occupancy: &Occupancy,
-) -> Result<Vec<NodeIndex>, Refusal> {
-    let refuse = || free.would_share_links(request);
-    let Some(hyperx) = free.fabric().wiring().hyperx() else { return Err(refuse()) };
-    let Some(used) = occupancy.used_links() else { return Err(refuse()) };
-    if !request.members.is_empty() || request.beyond > 0 {
-        return Err(refuse());
-    }
-    let free = &*free.unshared(request, occupancy);
-    let search = Search::new(hyperx, free, Ways::new(hyperx, used), request.nodes);
-    let nodes = search.nodes().ok_or_else(refuse)?;
-    // The search reasons about pairs of switches; this asks for the links of the nodes.
-    let links = free.fabric().links_of(&nodes);
-    debug_assert!(!used.meets(links.words()), "the search keeps its promise");
-    if used.meets(links.words()) { Err(refuse()) } else { Ok(nodes) }
+    wanted: u32,
+) -> Option<Vec<NodeIndex>> {
+    Search::new(hyperx, free, Ways::new(hyperx, used), wanted).nodes()
 }
 
 struct Search<'a> {

@@ -1,10 +1,8 @@
 use std::cmp::Reverse;
 
-use topolane_fabric::{Fabric, GroupIndex, NodeIndex, Wiring};
+use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
 
-use crate::dragonfly::{Promise, nodes_apart};
-use crate::hyperx::nodes_in_grid;
-use crate::torus::nodes_in_prism;
+use crate::apart::{Promise, nodes_apart};
 use crate::{
     Choice, FreeSlots, Homes, Looking, Obstacle, Occupancy, Policy, Refusal, Request, Traits,
     Wirings,
@@ -43,7 +41,7 @@ impl Policy for Isolated {
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
         if !free.fabric().wiring().is_tree() {
-            return elsewhere(request, free, occupancy).map(Choice::nodes);
+            return nodes_apart(Promise::AllLinks, request, free, occupancy).map(Choice::nodes);
         }
         if let Some(nodes) = in_one_domain(request, free) {
             return Ok(Choice::nodes(nodes));
@@ -101,21 +99,6 @@ impl Policy for Isolated {
         }
         let class = class_of(looking.request, looking.occupancy).unwrap_or(top);
         (class, looking.crossed(class, true))
-    }
-}
-
-/// Returns isolated nodes on a wiring that is not a tree.
-fn elsewhere(
-    request: &Request,
-    free: &FreeSlots<'_>,
-    occupancy: &Occupancy,
-) -> Result<Vec<NodeIndex>, Refusal> {
-    match free.fabric().wiring() {
-        Wiring::Torus(_) => nodes_in_prism(request, free, occupancy),
-        Wiring::HyperX(_) => nodes_in_grid(request, free, occupancy),
-        Wiring::Tree | Wiring::Dragonfly(_) => {
-            nodes_apart(Promise::AllLinks, request, free, occupancy)
-        }
     }
 }
 

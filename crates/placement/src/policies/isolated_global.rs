@@ -1,4 +1,4 @@
-use crate::dragonfly::{Promise, nodes_apart};
+use crate::apart::{Promise, nodes_apart};
 use crate::{
     BetweenGroups, Choice, FreeSlots, Looking, Obstacle, Occupancy, Policy, Refusal, Request,
     RoomHelps, Traits, Wirings,

@@ -9,34 +9,18 @@ use topolane_fabric::{NodeIndex, Torus};
 
 use crate::free_slots::FreeSlots;
 use crate::link_load::LinkLoad;
-use crate::occupancy::Occupancy;
-use crate::refusal::Refusal;
-use crate::request::Request;
 use grid::Grid;
 
-/// Returns nodes for a request such that no other job uses their links: on one router if possible, else in a prism, else,
-/// in a pod, in several cubes. The job need not take all nodes of its prism.
-///
-/// # Errors
-/// There is no such prism, or the search reached its bound; the request has members elsewhere.
-pub(crate) fn nodes_in_prism(
-    request: &Request,
+/// Nodes such that a job on them uses none of the links that others use: on one router if possible, else in a prism, else, in
+/// a pod, in several cubes. The job need not take all nodes of its prism. `None` if there is no such prism, or the search
+/// reached its bound.
+pub(crate) fn nodes(
+    torus: &Torus,
+    used: &LinkLoad,
     free: &FreeSlots<'_>,
-    occupancy: &Occupancy,
-) -> Result<Vec<NodeIndex>, Refusal> {
-    let refuse = || free.would_share_links(request);
-    let Some(torus) = free.fabric().wiring().torus() else { return Err(refuse()) };
-    let Some(used) = occupancy.used_links() else { return Err(refuse()) };
-    if !request.members.is_empty() || request.beyond > 0 {
-        return Err(refuse());
-    }
-    let free = &*free.unshared(request, occupancy);
-    let search = Search { torus, free, used, wanted: request.nodes };
-    let nodes = search.nodes().ok_or_else(refuse)?;
-    // The search reasons about prisms; this asks for the links of the nodes.
-    let links = free.fabric().links_of(&nodes);
-    debug_assert!(!used.meets(links.words()), "the search keeps its promise");
-    if used.meets(links.words()) { Err(refuse()) } else { Ok(nodes) }
+    wanted: u32,
+) -> Option<Vec<NodeIndex>> {
+    Search { torus, free, used, wanted }.nodes()
 }
 
 struct Search<'a> {

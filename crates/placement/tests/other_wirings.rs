@@ -1,0 +1,84 @@
+//! What `isolated` promises on every wiring that is not a tree.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "common/wirings.rs"]
+mod wirings;
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use topolane_fabric::Fabric;
+use topolane_placement::{LinkUse, Occupancy, Refusal, Request, policy};
+use wirings::{DRAGONFLIES, HYPERX, TORI, events, machine, machines, run};
+
+fn any_machine() -> impl Strategy<Value = Arc<Fabric>> {
+    prop_oneof![machines(&DRAGONFLIES), machines(&TORI), machines(&HYPERX)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// No two closures of links meet, and a running job has no room next to itself unless it is on one switch.
+    #[test]
+    fn no_two_jobs_share_a_link(fabric in any_machine(), events in events(60)) {
+        run("isolated", &fabric, &events, |jobs, occupancy| {
+            let holders: Vec<_> = jobs.iter().map(|(id, placement)| (*id, placement)).collect();
+            assert_eq!(LinkUse::of(&fabric, &holders).shared(), 0);
+            for (_, one) in jobs {
+                assert!(one.uses().is_empty() || !occupancy.has_room_for(one));
+            }
+        });
+    }
+
+    /// A release exactly undoes its claim, under a policy that shares links too: once all jobs have ended, every request
+    /// gets what it gets on the empty machine, and once they run again, what it got next to them.
+    #[test]
+    fn releases_undo_claims(fabric in any_machine(), events in events(30), nodes in 1u32..40) {
+        let is_dragonfly = fabric.wiring().dragonfly().is_some();
+        let name = if is_dragonfly { "isolated-global" } else { "isolated" };
+        let rule = policy(name, 1).unwrap();
+        let request = Request::whole_nodes(99, nodes.min(fabric.nodes()), 1.0);
+        for name in ["random", "isolated", name] {
+            let (jobs, mut occupancy) = run(name, &fabric, &events, |_, _| {});
+            let before = rule.place(&request, &occupancy);
+            for (_, placement) in &jobs {
+                occupancy.release(placement);
+            }
+            let empty = Occupancy::new(Arc::clone(&fabric));
+            prop_assert_eq!(rule.place(&request, &occupancy), rule.place(&request, &empty));
+            for (_, placement) in &jobs {
+                occupancy.claim(placement).unwrap();
+            }
+            prop_assert_eq!(rule.place(&request, &occupancy), before);
+        }
+    }
+
+    /// A job also keeps off the links of jobs that were promised nothing.
+    #[test]
+    fn a_promise_holds_next_to_jobs_without_one(fabric in any_machine(), events in events(20), nodes in 1u32..40) {
+        let (jobs, occupancy) = run("random", &fabric, &events, |_, _| {});
+        let request = Request::whole_nodes(99, nodes, 1.0);
+        if let Ok(placement) = policy("isolated", 1).unwrap().place(&request, &occupancy) {
+            for (_, other) in &jobs {
+                prop_assert!(placement.uses().and(other.uses()).is_empty());
+            }
+        }
+    }
+}
+
+/// A search knows nothing of members that run already, here or on another machine: it would give links that the whole job
+/// shares. So it gives none.
+#[test]
+fn a_job_with_members_elsewhere_is_refused() {
+    for name in [DRAGONFLIES[0], TORI[0], HYPERX[0]] {
+        let occupancy = Occupancy::new(machine(name));
+        let rule = policy("isolated", 1).unwrap();
+        let alone = Request::whole_nodes(1, 3, 1.0);
+        assert!(rule.place(&alone, &occupancy).is_ok(), "{name}");
+        let here = Request { members: vec![0], ..alone.clone() };
+        for request in [here, Request { beyond: 1, ..alone }] {
+            let refusal = rule.place(&request, &occupancy).unwrap_err();
+            assert!(matches!(refusal, Refusal::WouldShareLinks { .. }), "{name}: {refusal}");
+        }
+    }
+}
