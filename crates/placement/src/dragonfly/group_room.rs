@@ -41,7 +41,8 @@ impl<'a> GroupRoom<'a> {
             (place, free.count(1, leaf), leaf)
         };
         let leaves = free.fabric().children(2, of_hierarchy);
-        let routers: Vec<_> = leaves.map(router).filter(|router| router.1 > 0).collect();
+        let mut routers = Vec::with_capacity(leaves.len());
+        routers.extend(leaves.map(router).filter(|router| router.1 > 0));
         let used = |word| search.links.inside.word(word);
         let conflicts = dragonfly.open_in(group, &used).and_then(|open| Conflicts::of(&open));
         GroupRoom { search, group, routers, conflicts }
@@ -55,28 +56,39 @@ impl<'a> GroupRoom<'a> {
     /// What the group, which is the `room`-th, has for a job that also uses these gateways.
     pub fn part(&self, room: usize, gates: SwitchSet) -> Part {
         let routers = self.together(gates);
-        let is_among = |router: &&(u32, u32, GroupIndex)| routers >> router.0 & 1 == 1;
-        let most = self.routers.iter().filter(is_among).map(|router| router.1).sum();
+        let most = self.routers_of(routers).map(|router| router.1).sum();
         Part { room, gates, routers, most }
     }
 
     /// The leaves of the routers of a part that have free slots.
     pub fn leaves_of(&self, part: &Part) -> impl Iterator<Item = GroupIndex> + use<'_> {
-        let routers = part.routers;
-        let is_of = move |&(place, ..): &(u32, u32, GroupIndex)| routers >> place & 1 == 1;
-        self.routers.iter().copied().filter(is_of).map(|(.., leaf)| leaf)
+        self.routers_of(part.routers).map(|&(.., leaf)| leaf)
+    }
+
+    /// Those routers of a set that have free slots.
+    fn routers_of(
+        &self,
+        set: SwitchSet,
+    ) -> impl Iterator<Item = &(u32, u32, GroupIndex)> + use<'_, 'a> {
+        self.routers.iter().filter(move |router| set >> router.0 & 1 == 1)
     }
 
     /// How many gateways of the part another job could get, or has, if this one takes `wanted` slots. Its traffic
     /// arrives there, so the traffic of the other must not leave over gateways on routers of this job.
     pub fn exposed(&self, part: &Part, wanted: u32) -> u32 {
-        let mut left = wanted;
-        let is_own = |router: &&(u32, u32, GroupIndex)| {
-            let is_taken = left > 0 && (part.gates & part.routers) >> router.0 & 1 == 1;
-            left -= if is_taken { router.1.min(left) } else { 0 };
-            is_taken
-        };
-        part.gates.count_ones() - self.in_order(part).filter(is_own).count() as u32
+        let own = || self.routers_of(part.gates & part.routers).map(|router| router.1);
+        let mut taken = own().count();
+        if own().sum::<u32>() > wanted {
+            // Gateways are taken first, those with most slots before others.
+            let mut counts: Vec<u32> = own().collect();
+            counts.sort_unstable_by_key(|&count| Reverse(count));
+            let filled = counts.iter().scan(0, |slots, count| {
+                *slots += count;
+                Some(*slots)
+            });
+            taken = filled.take_while(|&slots| slots < wanted).count() + usize::from(wanted > 0);
+        }
+        part.gates.count_ones() - taken as u32
     }
 
     /// Takes up to `wanted` slots of a part.
@@ -95,10 +107,9 @@ impl<'a> GroupRoom<'a> {
     /// The routers of a part: gateways first, because then no other job can be where its traffic arrives; of the others
     /// the emptiest first.
     fn in_order(&self, part: &Part) -> impl Iterator<Item = &(u32, u32, GroupIndex)> + use<'_, 'a> {
-        let has = |set: SwitchSet, place: u32| set >> place & 1 == 1;
-        let mut routers: Vec<_> =
-            self.routers.iter().filter(|router| has(part.routers, router.0)).collect();
-        routers.sort_by_key(|&&(place, count, _)| (!has(part.gates, place), Reverse(count), place));
+        let is_gate = |place: u32| part.gates >> place & 1 == 1;
+        let mut routers: Vec<_> = self.routers_of(part.routers).collect();
+        routers.sort_by_key(|&&(place, count, _)| (!is_gate(place), Reverse(count), place));
         routers.into_iter()
     }
 
@@ -108,7 +119,7 @@ impl<'a> GroupRoom<'a> {
         let able = self.routers.iter().map(|&(place, ..)| place as usize);
         let able = able.filter(|&place| conflicts.of_switch(place) & gates == 0);
         let able = able.fold(0, |set, place| set | 1 << place);
-        let mut weights = vec![0; SwitchSet::BITS as usize];
+        let mut weights = [0; SwitchSet::BITS as usize];
         self.routers.iter().for_each(|&(place, count, _)| weights[place as usize] = count);
         debug_assert!(bits(able).all(|place| weights[place] > 0), "routers have slots");
         conflicts.heaviest(able, &weights)
