@@ -54,6 +54,11 @@ class Sides(Room):
         self.cluster.script("start", "slurmctld")
         until(lambda: self.counters()["active"] == 1, "the plugin is active")
 
+    def uses(self) -> dict[int, tuple[str, str]]:
+        """As of any site. The plugin of before also names the last job of --test-only, until Slurm asks again."""
+        running = {ran.job for ran in self.running() or ()}
+        return {job: use for job, use in super().uses().items() if job in running}
+
     def environment(self, is_earlier: bool) -> dict[str, str]:
         folder = self.earlier / "python" if is_earlier else Path(topolane.__file__).parents[1]
         return self.cluster.environment | {"PYTHONPATH": str(folder)}

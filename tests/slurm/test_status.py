@@ -364,7 +364,8 @@ def test_links_that_jobs_share_are_seen(quiet: Site) -> None:
     """Two jobs outside, on nodes 1-8 and 9-16, meet on the uplinks of the leaf that both use: so say table and sentences, by
     scontrol and by slurmrestd."""
     first, second = (quiet.start("-p", "pstock", "-w", nodes, "-N8") for nodes in ("node[1-8]", "node[9-16]"))
-    quiet.written(f'"job":{first},')  # of the second it writes at its next call
+    for job in (first, second):
+        quiet.written(f'"job":{job},')
     found = quiet.status()
     assert {row["job"]: row["may_meet"] for row in found["running"]} == {first: [second], second: [first]}
     assert found["sharing"]["shared"] > 0 and found["sharing"]["isolated_sharing"] == []
