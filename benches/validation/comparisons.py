@@ -12,9 +12,9 @@ from typing import Any
 
 from components import Programs
 from measure import Options, Result, table
-from networks import is_kept, pattern_rows
 from packets import packet_rows
 from rates import rate_rows
+from simgrid_networks import is_kept, pattern_rows
 from slowdowns import model_rows, smpi_rows
 from speed import COUNTS, speed_rows
 from speedups import speedup_rows

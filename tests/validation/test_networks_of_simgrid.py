@@ -1,6 +1,6 @@
 """`max-min` on dragonflies and tori gives flows the rates that SimGrid's own dragonfly and torus give them, over the same routes."""
 
-from networks import PATTERNS, SHAPES, is_kept, pattern_rows
+from simgrid_networks import PATTERNS, SHAPES, is_kept, pattern_rows
 
 
 def test_rates_are_simgrids_over_the_same_routes(compiled):

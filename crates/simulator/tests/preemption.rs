@@ -52,14 +52,14 @@ fn jobs() -> [Job; 2] {
 fn a_requeued_job_does_all_of_its_work_again() {
     let (outcome, summary) = run(&jobs(), "requeue");
     let [first, urgent, second] = &outcome.jobs[..] else { unreachable!("three runs") };
-    assert_eq!((first.start, first.finish, first.interruption), (1.0, 103.0, Some(102.0)));
+    assert_eq!((first.start, first.finish, first.interruption), (1.0, 101.0, Some(100.0)));
     assert!(first.is_interrupted() && second.cut_short.is_none());
     assert_eq!(first.cut_short, Some(CutShort::Requeued));
-    assert_eq!((urgent.start, urgent.finish), (106.0, 156.0));
-    assert!((224.0..=240.0).contains(&second.start), "{}", second.start);
-    assert_eq!((second.submitted, second.finish - second.start), (103.0, 500.0));
+    assert_eq!((urgent.start, urgent.finish), (103.0, 153.0));
+    assert!((222.0..=240.0).contains(&second.start), "{}", second.start);
+    assert_eq!((second.submitted, second.finish - second.start), (101.0, 500.0));
     let facts = summary.preemption.unwrap();
-    assert_eq!((facts.requeued, facts.cancelled, facts.node_seconds_lost), (1, 0, 1_632.0));
+    assert_eq!((facts.requeued, facts.cancelled, facts.node_seconds_lost), (1, 0, 1_600.0));
     assert_eq!((summary.jobs, summary.left_out.len()), (2, 0));
 }
 
@@ -70,7 +70,7 @@ fn a_cancelled_job_ends_when_it_makes_room() {
     let [lost, _] = &outcome.jobs[..] else { unreachable!("two runs") };
     assert_eq!(
         (lost.finish, lost.cut_short, lost.is_interrupted()),
-        (103.0, Some(CutShort::Cancelled), false)
+        (101.0, Some(CutShort::Cancelled), false)
     );
     assert_eq!(summary.preemption.unwrap().cancelled, 1);
     assert_eq!((summary.jobs, summary.left_out.len()), (2, 0));
