@@ -27,7 +27,7 @@ pub fn areas(request: &Request, occupancy: &Occupancy, keep_off: KeepOff) -> Vec
     let search = AreaSearch { free: &free, occupancy, keep_off, spans: request.nodes > 1 };
     let fabric = free.fabric();
     if let Some((promise, links)) = keep_off.on_other_wirings(occupancy) {
-        // Live systems take no torus and no HyperX, and nobody else asks for areas.
+        // Only live systems ask for areas, and they take no torus and no HyperX.
         let Some(it) = fabric.wiring().dragonfly() else { return Vec::new() };
         let is_usable = |node| search.is_usable(node);
         return dragonfly::areas(it, promise, links, &free, request.nodes, is_usable);
