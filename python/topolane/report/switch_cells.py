@@ -9,11 +9,11 @@ from topolane.panels import Panel
 from topolane.units import clean, plural
 
 from .axes import Axes
-from .chart import LegendEntry
 from .data import MachinePicture
 from .holders import Held
+from .legend import LISTED
 from .marks import Box, Point
-from .style import IDLE, LOCAL, MUTED, SHARED, SURFACE
+from .style import SHARED, SURFACE
 
 BAR = 0.16
 """Height of the bar of a switch, as a part of its cell."""
@@ -21,7 +21,6 @@ INSET = 0.07
 """Distance from a cell's edge to its nodes, as a part of the cell."""
 LAYERS = 0.6
 """Distance between layers of a panel, in cells."""
-LISTED = 5
 MEETING = "meeting"
 """The id of the bars."""
 Corner = tuple[float, float]
@@ -149,23 +148,3 @@ def _some(names: Sequence[str] | map[str]) -> str:
     every = list(names)
     more = f" and {len(every) - LISTED} more" if len(every) > LISTED else ""
     return (", ".join(every[:LISTED]) or "–") + more
-
-
-def legend(
-    picture: MachinePicture, state: Held, names: Mapping[int, str], *lines: LegendEntry
-) -> list[LegendEntry]:
-    """The largest jobs that span switches, what the other colours mean, and the entries of lines."""
-    spanning = state.spanning
-    entries = [
-        LegendEntry(f"{names[job]}: {plural(state.size[job], 'node')}", state.colour[job])
-        for job in spanning[:LISTED]
-    ]
-    if len(spanning) > LISTED:
-        entries.append(LegendEntry(f"and {plural(len(spanning) - LISTED, 'smaller job')}", SURFACE))
-    return [
-        *entries,
-        LegendEntry(f"jobs on one {picture.switch}", LOCAL),
-        LegendEntry("idle", IDLE),
-        *([LegendEntry("out of service", MUTED)] if state.out_of_service else []),
-        *lines,
-    ]

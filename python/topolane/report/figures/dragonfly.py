@@ -13,11 +13,12 @@ from ..chart import Figure, LegendEntry
 from ..data import MachinePicture, ReportedRun
 from ..fat_tree import held
 from ..holders import Held
+from ..legend import of_nodes
 from ..marks import Point
 from ..plot import Plot
 from ..scale import AxisScale
 from ..style import FAINT, MUTED, SHARED
-from ..switch_cells import SwitchCells, legend, table, tips, who_meets
+from ..switch_cells import SwitchCells, table, tips, who_meets
 
 NAME = "dragonfly"
 TITLE = "Who holds which nodes"
@@ -107,7 +108,7 @@ def dragonfly(picture: MachinePicture, state: Held, names: Mapping[int, str]) ->
     lines = [LegendEntry("links two jobs may share", SHARED, 2.2)]
     if len(groups) <= FEW_GROUPS:
         lines.insert(0, LegendEntry("cables no job uses", FAINT, 1.0))
-    drawn.legend(legend(picture, state, names, *lines), 5, above=False, size=8.0)
+    drawn.legend(of_nodes(state, names, picture.switch, *lines), 5, above=False, size=8.0)
     return drawn
 
 

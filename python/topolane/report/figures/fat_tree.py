@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from topolane.units import clean, moment, plural
 
-from .. import rail_lines
+from .. import legend, rail_lines
 from ..axes import Axes
 from ..chart import Figure, LegendEntry
 from ..data import MachinePicture, ReportedRun
@@ -15,7 +15,7 @@ from ..holders import Held
 from ..marks import Box
 from ..plot import Plot
 from ..scale import AxisScale
-from ..style import FAINT, IDLE, LOCAL, MUTED, SHARED, SURFACE
+from ..style import FAINT, MUTED, SHARED, SURFACE
 from ..tree_layout import TreeLayout, TreeRow, lay_out
 
 NAME = "fat-tree"
@@ -32,7 +32,6 @@ WORDS_OF_RAILS = (
     "who uses the links of all these rails: grey for none, a job's colour, or red. Bars of switches have the colours of rails up to "
     "where the rails meet."
 )
-LISTED = 5
 SPREAD = 0.8
 """Width, in leaves, over which the lines of jobs with links of their own are spread."""
 
@@ -66,7 +65,12 @@ def tree(picture: MachinePicture, state: Held, names: Mapping[int, str]) -> Figu
         axes.y = AxisScale(layout.bottom, layout.top)
         _cells(axes, row, layout, picture, state)
         _links(axes, row, layout, picture, state)
-    entries = [*_legend(state, names, 5.0 if picture.rails else 2.6), *rail_lines.legend(picture)]
+    width = 5.0 if picture.rails else 2.6
+    lines = (
+        LegendEntry("links no job uses", FAINT, width / 2.6),
+        LegendEntry("links two jobs may share", SHARED, width),
+    )
+    entries = [*legend.of_nodes(state, names, "leaf", *lines), *rail_lines.legend(picture)]
     drawn.legend(entries, 5, above=False, size=8.0)
     return drawn
 
@@ -162,21 +166,3 @@ def _bars(level: int, row: TreeRow, layout: TreeLayout, picture: MachinePicture)
         if inside:
             bars.append((min(inside), max(inside)))
     return bars
-
-
-def _legend(state: Held, names: Mapping[int, str], width: float) -> list[LegendEntry]:
-    spanning = state.spanning
-    entries = [
-        LegendEntry(f"{names[job]}: {plural(state.size[job], 'node')}", state.colour[job])
-        for job in spanning[:LISTED]
-    ]
-    if len(spanning) > LISTED:
-        entries.append(LegendEntry(f"and {plural(len(spanning) - LISTED, 'smaller job')}", SURFACE))
-    return [
-        *entries,
-        LegendEntry("jobs inside one leaf", LOCAL),
-        LegendEntry("idle", IDLE),
-        *([LegendEntry("out of service", MUTED)] if state.out_of_service else []),
-        LegendEntry("links no job uses", FAINT, width / 2.6),
-        LegendEntry("links two jobs may share", SHARED, width),
-    ]

@@ -10,6 +10,7 @@ from ..axes import Axes
 from ..chart import Figure, LegendEntry
 from ..data import MachinePicture, ReportedRun
 from ..gpus import DUST, GpuState, gpu_state
+from ..legend import largest
 from ..marks import Box, Outline, Point, corners
 from ..plot import Plot, empty
 from ..rack_boxes import boxes, parts
@@ -19,7 +20,6 @@ from ..style import IDLE, INK, LOCAL, MUTED, SURFACE
 
 NAME = "racks"
 TITLE = "Who holds which GPUs"
-LISTED = 5
 HOVERED = 500
 """The number of largest jobs that have a path and a hover text each. Smaller jobs of one colour share one
 path.
@@ -211,11 +211,7 @@ def _legend(state: GpuState, picture: MachinePicture) -> list[LegendEntry]:
         (job for job, colour in state.colour.items() if colour != LOCAL),
         key=lambda job: (-state.jobs[job], job),
     )
-    entries = [
-        LegendEntry(f"job {job}: {_gpus(state.jobs[job])}", state.colour[job]) for job in spanning[:LISTED]
-    ]
-    if len(spanning) > LISTED:
-        entries.append(LegendEntry(f"and {plural(len(spanning) - LISTED, 'smaller job')}", SURFACE))
+    entries = largest([(f"job {job}: {_gpus(state.jobs[job])}", state.colour[job]) for job in spanning])
     inside = f"one {_unit(picture)}" if len(state.racks) > 1 else "one node"
     entries += [LegendEntry(f"jobs inside {inside}", LOCAL), LegendEntry("free", IDLE)]
     if state.total("stranded") > DUST:

@@ -11,10 +11,11 @@ from ..chart import INCH, Figure, LegendEntry
 from ..data import MachinePicture, ReportedRun
 from ..fat_tree import held
 from ..holders import Held
+from ..legend import of_nodes
 from ..plot import Plot
 from ..scale import AxisScale
 from ..style import FAINT, MUTED, SHARED
-from ..switch_cells import SwitchCells, extent, legend, table, tips, who_meets
+from ..switch_cells import SwitchCells, extent, table, tips, who_meets
 
 NAME = "switches"
 TITLE = "Who holds which nodes"
@@ -80,7 +81,7 @@ def switches(picture: MachinePicture, state: Held, names: Mapping[int, str]) -> 
     axes.strokes(cells.edge(), FAINT, 0.6)
     cells.draw(axes)
     bars = LegendEntry("job may meet another on a link", SHARED, 2.2)
-    drawn.legend(legend(picture, state, names, bars), 5, above=False, size=8.0)
+    drawn.legend(of_nodes(state, names, picture.switch, bars), 5, above=False, size=8.0)
     return drawn
 
 
