@@ -3,18 +3,19 @@
 mod blocks;
 mod build;
 mod cables;
-mod check;
 mod counting;
 mod describe;
 mod domains;
 mod nesting;
 mod only;
 mod rails;
+mod wired;
 
 use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::description::Cabling;
+use crate::ids::{CableId, GroupIndex, NodeIndex};
 use crate::node_kind::NodeKind;
 use crate::resources::Resources;
 use crate::wiring::Wiring;
@@ -23,18 +24,6 @@ pub use blocks::BlockIndex;
 pub use domains::DomainIndex;
 pub(crate) use domains::check_sizes;
 pub use rails::{CrossRail, RailRoute};
-
-pub(crate) use check::{
-    DEEPEST, MOST_NODES, MOST_SWITCHES, check_kind, check_name, check_wan, most_cables, positive,
-    too_many_cables, too_many_switches,
-};
-
-/// A node. Nodes are numbered in leaf order.
-pub type NodeIndex = u32;
-/// A group. The groups of a level are numbered in node order.
-pub type GroupIndex = u32;
-/// A cable of the tree or, with higher numbers, a WAN link.
-pub type CableId = u32;
 
 /// The groups of one level. At level 0, the nodes.
 #[derive(Debug, Clone, Default)]
@@ -305,7 +294,9 @@ impl Fabric {
         }
         match self.common_level(a, b) {
             Some(0) => Some(0),
-            Some(_) if !self.wiring.is_tree() => self.wired_hops(a, b),
+            Some(_) if !self.wiring.is_tree() => {
+                self.wiring.hops(self.group(1, a), self.group(1, b))
+            }
             Some(level) => Some(self.climb(a, level) + self.climb(b, level)),
             None => {
                 let top = self.depth();

@@ -3,10 +3,12 @@
 //! A reader turns text into a [`Description`]. [`Fabric::build`] checks it and builds arrays that all other parts share
 //! read-only.
 
+mod check;
 mod description;
 mod error;
 mod fabric;
 mod hostlist;
+mod ids;
 mod join;
 mod link;
 mod node_kind;
@@ -26,10 +28,9 @@ pub use description::{
     TorusDescription, WanDescription, WiringDescription,
 };
 pub use error::{InputError, is_printable, printable, shown};
-pub use fabric::{
-    BlockIndex, CableId, CrossRail, DomainIndex, Fabric, GroupIndex, NodeIndex, RailRoute,
-};
+pub use fabric::{BlockIndex, CrossRail, DomainIndex, Fabric, RailRoute};
 pub use hostlist::{compress, expand};
+pub use ids::{CableId, GroupIndex, NodeIndex};
 pub use join::{Joined, join};
 pub use link::{Channel, Direction, Link, Route};
 pub use node_kind::{NodeKind, Penalty};

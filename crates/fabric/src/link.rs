@@ -1,6 +1,6 @@
 //! The directed links of a route, and their numbers as channels.
 
-use crate::fabric::CableId;
+use crate::ids::CableId;
 
 /// The direction in which a link is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,6 +1,7 @@
 //! Computes the links of a route between two nodes: up to the common level, then down.
 
-use crate::fabric::{CableId, Fabric, NodeIndex};
+use crate::fabric::Fabric;
+use crate::ids::{CableId, NodeIndex};
 use crate::link::{Channel, Direction, Link, Route, channel_of, link_of};
 use crate::routing::rule::Rule;
 

@@ -2,10 +2,10 @@
 
 use topolane_fabric::{GroupIndex, NodeIndex};
 
-use crate::apart::{LinksToAvoid, Promise};
 use crate::dragonfly;
 use crate::free_slots::FreeSlots;
 use crate::occupancy::Occupancy;
+use crate::promise::{LinksToAvoid, Promise};
 use crate::request::Request;
 
 /// The jobs with which links must not be shared.

@@ -30,6 +30,7 @@ mod placement;
 mod placing;
 mod planned;
 mod policy;
+mod promise;
 mod quality;
 mod rails;
 pub mod rank_k;

@@ -1,6 +1,7 @@
 //! Blocks: the sets of nodes that may have to hold parts of jobs.
 
-use super::{Fabric, GroupIndex, NodeIndex};
+use super::Fabric;
+use crate::ids::{GroupIndex, NodeIndex};
 
 /// A block: a domain, or the nodes of a leaf that are in no domain. Domains come first, in their order.
 pub type BlockIndex = u32;

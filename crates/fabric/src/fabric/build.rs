@@ -3,14 +3,15 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::blocks::Blocks;
-use super::check::{
+use super::domains::Domains;
+use super::{Fabric, LevelGroups, SiteCabling, WanLink};
+use crate::check::{
     MOST_NODES, MOST_SWITCHES, check_cabling, check_kinds, check_name, check_sites, check_wan,
     depth_of, most_cables, too_many_cables, too_many_nodes, too_many_switches,
 };
-use super::domains::Domains;
-use super::{CableId, Fabric, GroupIndex, LevelGroups, NodeIndex, SiteCabling, WanLink};
 use crate::description::{Cabling, Children, Description, Group, MissingCable, NodeDescription};
 use crate::error::InputError;
+use crate::ids::{CableId, GroupIndex, NodeIndex};
 use crate::resources::Resources;
 use crate::wiring::Wiring;
 
@@ -76,7 +77,7 @@ impl Fabric {
         fabric.nest_domains();
         fabric.blocks = Blocks::of(&fabric);
         fabric.measure_climbs();
-        fabric.wiring = Wiring::build(&description.wiring, &fabric)?;
+        fabric.wiring = Wiring::build(&description.wiring, &fabric.leaves())?;
         fabric.number_cables()?;
         fabric.count_uplinks_per_node();
         fabric.mark_missing(description)?;

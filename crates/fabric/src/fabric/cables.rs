@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use super::{CableId, Fabric, GroupIndex};
+use super::Fabric;
 use crate::description::SwitchCable;
+use crate::ids::{CableId, GroupIndex};
 
 impl Fabric {
     /// The number of links with an id: cables (including missing ones), then WAN links.

@@ -1,10 +1,11 @@
 //! Converts a fabric back to a description, for writers.
 
-use super::{Fabric, GroupIndex};
+use super::Fabric;
 use crate::description::{
     Children, Description, Group, MissingCable, NodeDescription, SiteDescription, WanDescription,
     WiringDescription,
 };
+use crate::ids::GroupIndex;
 use crate::wiring::Wiring;
 
 impl Fabric {

@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::check::{check_name, positive};
-use super::{Fabric, NodeIndex};
+use super::Fabric;
+use crate::check::{check_name, positive};
 use crate::description::{Description, DomainDescription};
 use crate::error::InputError;
 use crate::error::shown;
+use crate::ids::NodeIndex;
 
 /// A domain, numbered in the order of the description.
 pub type DomainIndex = u32;

@@ -1,7 +1,8 @@
 //! Finds out whether the domains of a machine are a level of its tree.
 
+use super::Fabric;
 use super::domains::Domains;
-use super::{Fabric, NodeIndex};
+use crate::ids::NodeIndex;
 
 impl Fabric {
     /// The lowest level whose groups contain every domain whole, if domains nest in the tree: each group below that

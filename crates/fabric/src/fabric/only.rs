@@ -1,8 +1,9 @@
 //! Restricts a machine to some of its nodes, with the switches above them.
 
-use super::{Fabric, NodeIndex};
+use super::Fabric;
 use crate::description::{Children, Group, SiteDescription};
 use crate::error::InputError;
+use crate::ids::NodeIndex;
 use crate::nodeset::NodeSet;
 
 impl Fabric {

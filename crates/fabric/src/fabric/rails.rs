@@ -1,6 +1,7 @@
 //! Rails: networks that each connect the adapters with the same number on all nodes.
 
-use super::{Fabric, NodeIndex};
+use super::Fabric;
+use crate::ids::NodeIndex;
 use crate::link::Route;
 use crate::route::RailEnds;
 use crate::routing::rule::Rule;

@@ -1,12 +1,12 @@
 //! Dragonflies: Cray's Aries, HPE's Slingshot, and dragonfly+.
 
 use super::{node_of_kind_0, shown};
+use crate::check::{most_cables, too_many_cables};
 use crate::description::{
     Cabling, Children, Description, DragonflyDescription, Group, SiteDescription, SwitchCable,
     WiringDescription,
 };
 use crate::error::InputError;
-use crate::fabric::{most_cables, too_many_cables};
 use crate::node_kind::NodeKind;
 
 /// Routers of a chassis: one row of a group.

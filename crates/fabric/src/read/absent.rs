@@ -7,7 +7,8 @@ use super::lfts::NamedText;
 use super::ports::same_numbers;
 use super::subnet::{CableEnd, Subnet};
 use crate::error::InputError;
-use crate::fabric::{CableId, Fabric};
+use crate::fabric::Fabric;
+use crate::ids::CableId;
 
 /// The cables of a machine that a subnet no longer has, ascending. `net` is the `ibnetdiscover` text from which the
 /// machine was read, `now` a later one. A cable is identified by the switches' identifiers, the hosts' names and the

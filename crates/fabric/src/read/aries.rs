@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::{MachineOptions, Read};
+use crate::check::{MOST_NODES, MOST_SWITCHES};
 use crate::description::{DragonflyDescription, SwitchCable};
 use crate::error::{InputError, is_printable, shown};
-use crate::fabric::{MOST_NODES, MOST_SWITCHES};
 use crate::hostlist::LONGEST_NAME;
 use crate::presets::{ELECTRICAL, OPTICAL, dragonfly_of};
 

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::check::DEEPEST;
 use crate::description::{Children, Description, Group, NodeDescription};
 use crate::error::InputError;
-use crate::fabric::DEEPEST;
 use crate::hostlist::{MOST_LETTERS, MOST_NAMES, expand};
 
 use super::slurm_lines::LinePosition;

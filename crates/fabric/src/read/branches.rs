@@ -1,10 +1,10 @@
 //! Builds a machine from the path to each of its leaves, as host aggregates of a cloud give it.
 
+use crate::check::DEEPEST;
 use crate::description::{
     Cabling, Children, Description, Group, NodeDescription, SiteDescription, WanDescription,
 };
 use crate::error::{InputError, shown};
-use crate::fabric::DEEPEST;
 use crate::node_kind::NodeKind;
 use crate::presets::QDR;
 

@@ -5,9 +5,9 @@ use toml::Spanned;
 
 use super::assemble::at_line;
 use super::toml_lines::TomlLines;
+use crate::check::positive;
 use crate::description::{DragonflyDescription, SwitchCable};
 use crate::error::InputError;
-use crate::fabric::positive;
 use crate::hostlist::expand;
 use crate::wiring::check_group;
 

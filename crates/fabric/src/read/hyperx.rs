@@ -4,7 +4,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::assemble::at_line;
-use super::machine_toml::PerLevel;
+use super::per_level::PerLevel;
 use super::toml_lines::TomlLines;
 use crate::description::HyperXDescription;
 use crate::error::InputError;

@@ -4,8 +4,8 @@ use std::collections::{HashMap, VecDeque};
 
 use super::subnet::{CableEnd, Subnet};
 use super::union::Union;
+use crate::check::DEEPEST;
 use crate::error::InputError;
-use crate::fabric::DEEPEST;
 
 /// A cable, with its lower and upper end.
 pub(super) struct SubnetUplink {

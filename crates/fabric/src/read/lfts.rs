@@ -11,7 +11,8 @@ use self::parse::{ForwardingTable, tables};
 use self::wire::{LidOwner, Wire};
 use super::ibnetdiscover::discover;
 use crate::error::InputError;
-use crate::fabric::{Fabric, NodeIndex};
+use crate::fabric::Fabric;
+use crate::ids::NodeIndex;
 use crate::routing::{NO_PORT, PORTS, RouteFault, Tables};
 
 /// A text, and the name of its file.

@@ -1,25 +1,25 @@
 //! Reads Topolane's own machine description, `machine.toml`.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 
 use serde::Deserialize;
-use serde::de::{Deserializer, SeqAccess, Visitor, value::SeqAccessDeserializer};
 use toml::Spanned;
 
 use super::assemble::{Below, DescribedSwitch, RootedTree, assemble, at_line, nodes_mut};
 use super::networks::{self, NetworkTable};
+use super::per_level::PerLevel;
 use super::toml_lines::TomlLines;
 use super::{Read, dragonfly, hyperx, torus};
+use crate::check::{
+    DEEPEST, MOST_SWITCHES, check_kind, check_wan, most_cables, positive, too_many_cables,
+    too_many_switches,
+};
 use crate::description::{
     Cabling, Children, Description, DomainDescription, Group, MissingCable, NodeDescription,
     SiteDescription, WanDescription, WiringDescription,
 };
 use crate::error::{InputError, shown};
-use crate::fabric::{
-    DEEPEST, MOST_SWITCHES, check_kind, check_sizes, check_wan, most_cables, positive,
-    too_many_cables, too_many_switches,
-};
+use crate::fabric::check_sizes;
 use crate::hostlist::{MOST_LETTERS, MOST_NAMES, expand};
 use crate::node_kind::{NodeKind, Penalty};
 use crate::presets::{NVLINK, QDR, regular_group};
@@ -133,48 +133,6 @@ struct Domain {
 
 fn nvlink() -> f64 {
     NVLINK
-}
-
-/// One number for all levels, or one for each level.
-pub(super) enum PerLevel {
-    All(f64),
-    Each(Vec<f64>),
-}
-
-impl PerLevel {
-    /// The number of each of `count` levels or dimensions, or all that are listed.
-    pub fn of_each(self, count: usize) -> Vec<f64> {
-        match self {
-            PerLevel::All(one) => vec![one; count],
-            PerLevel::Each(list) => list,
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for PerLevel {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NumberOrList;
-        impl<'de> Visitor<'de> for NumberOrList {
-            type Value = PerLevel;
-
-            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-                f.write_str("a number, or a list of one number a level")
-            }
-
-            fn visit_i64<E>(self, value: i64) -> Result<PerLevel, E> {
-                Ok(PerLevel::All(value as f64))
-            }
-
-            fn visit_f64<E>(self, value: f64) -> Result<PerLevel, E> {
-                Ok(PerLevel::All(value))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<PerLevel, A::Error> {
-                Vec::deserialize(SeqAccessDeserializer::new(list)).map(PerLevel::Each)
-            }
-        }
-        deserializer.deserialize_any(NumberOrList)
-    }
 }
 
 /// Reads a machine in Topolane's own format.

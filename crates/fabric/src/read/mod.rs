@@ -28,6 +28,7 @@ mod netbox;
 mod networks;
 mod openb;
 mod paths;
+mod per_level;
 mod planes;
 mod ports;
 mod slurm_lines;

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::UNNAMED;
+use crate::check::DEEPEST;
 use crate::description::{Cabling, Children, Group, NodeDescription, SiteDescription};
 use crate::error::{InputError, shown};
-use crate::fabric::DEEPEST;
 use crate::presets::QDR;
 
 /// The path to a node: the switches above it from the top down.

@@ -7,7 +7,8 @@ use super::lids::Lids;
 use super::subnet::CableEnd;
 use crate::description::{Children, Description, Group};
 use crate::error::InputError;
-use crate::fabric::{CableId, Fabric, NodeIndex};
+use crate::fabric::Fabric;
+use crate::ids::{CableId, NodeIndex};
 use crate::routing::{SwitchPlace, above};
 
 /// The ports and addresses of a subnet, in terms of its fabric.

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use super::labels::{Labelled, SwitchNames, machine_of};
 use super::yaml::{Value, documents};
 use super::{MachineOptions, Read};
+use crate::check::DEEPEST;
 use crate::error::{InputError, shown};
-use crate::fabric::DEEPEST;
 use crate::hostlist::expand;
 use crate::node_kind::NodeKind;
 

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::{Routing, Unreachable};
-use crate::fabric::{Fabric, NodeIndex};
+use crate::fabric::Fabric;
+use crate::ids::NodeIndex;
 use crate::link::{Channel, Direction, Link, link_of};
 
 /// Ideal adaptive routing. A channel is one direction of all uplinks of a group together, with the sum of their

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use super::routes::{DestinationRoutes, Layer, RouteStep, SwitchPlace};
 use super::{Fixed, Routing, Rule, Unreachable};
 use crate::error::InputError;
-use crate::fabric::{CableId, Fabric, GroupIndex, NodeIndex};
+use crate::fabric::Fabric;
+use crate::ids::{CableId, GroupIndex, NodeIndex};
 use crate::link::{Channel, channel_of};
 use crate::nodeset::NodeSet;
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::rule::Rule;
 use super::{Routing, Unreachable};
-use crate::fabric::{CrossRail, Fabric, NodeIndex};
+use crate::fabric::{CrossRail, Fabric};
+use crate::ids::NodeIndex;
 use crate::link::{Channel, channel_of};
 use crate::route::RailEnds;
 

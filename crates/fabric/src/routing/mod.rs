@@ -16,7 +16,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::error::{InputError, shown};
-use crate::fabric::{Fabric, NodeIndex};
+use crate::fabric::Fabric;
+use crate::ids::NodeIndex;
 use crate::link::{Channel, Link, link_of};
 use crate::wiring::Wiring;
 

@@ -1,6 +1,7 @@
 //! The channels of the links of nodes where nodes have two each: numbered `2 * node` to its switch, and then from it.
 
-use crate::fabric::{Fabric, NodeIndex};
+use crate::fabric::Fabric;
+use crate::ids::NodeIndex;
 use crate::link::{Channel, Link, link_of};
 
 /// The bandwidth of these channels, in bytes per second: of all links of a node together.

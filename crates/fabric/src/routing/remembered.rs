@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{DedicatedRouting, RouteStep, Routing, SwitchPlace, Unreachable};
-use crate::fabric::{Fabric, NodeIndex};
+use crate::fabric::Fabric;
+use crate::ids::NodeIndex;
 use crate::link::{Channel, channel_of};
 
 /// A cache over [`DedicatedRouting`], for callers that ask for many routes. After the first link, packets from all nodes of

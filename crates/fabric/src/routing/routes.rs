@@ -1,7 +1,8 @@
 //! Routes to one destination over a subset of the cables: up, then down, spread as by d-mod-k.
 
 use crate::description::Cabling;
-use crate::fabric::{CableId, Fabric, GroupIndex, NodeIndex};
+use crate::fabric::Fabric;
+use crate::ids::{CableId, GroupIndex, NodeIndex};
 use crate::link::{Direction, Link};
 use crate::nodeset::NodeSet;
 

@@ -1,6 +1,6 @@
 //! Rules by which static routing chooses the port at each level.
 
-use crate::fabric::NodeIndex;
+use crate::ids::NodeIndex;
 use crate::scramble::scramble;
 
 /// How the port up is chosen at each level; `w` is the number of parallel switches there.

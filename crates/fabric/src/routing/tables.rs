@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{Routing, Unreachable};
-use crate::fabric::{Fabric, NodeIndex};
+use crate::fabric::Fabric;
+use crate::ids::NodeIndex;
 use crate::link::Channel;
 
 /// The table entry for a destination without a port, as in `InfiniBand`.

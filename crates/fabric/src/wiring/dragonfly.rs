@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::group_shape::{GroupShape, MOST_SWITCHES_OF_GROUP, SwitchSet, bits};
+use super::leaves::Leaves;
 use super::link_set::LinkSet;
+use crate::check::{check_name, most_cables, positive, too_many_cables};
 use crate::description::{DragonflyDescription, SwitchCable};
 use crate::error::{InputError, shown};
-use crate::fabric::{
-    CableId, Fabric, GroupIndex, check_name, most_cables, positive, too_many_cables,
-};
+use crate::ids::{CableId, GroupIndex};
 
 /// The most groups, because there is a table of all pairs.
 const MOST_GROUPS: usize = 1024;
@@ -64,7 +64,7 @@ pub struct GroupPart {
 impl Dragonfly {
     pub(super) fn build(
         description: &DragonflyDescription,
-        fabric: &Fabric,
+        leaves: &Leaves<'_>,
     ) -> Result<Self, InputError> {
         let DragonflyDescription { groups, cables } = description;
         let first = numbered(groups)?;
@@ -89,14 +89,14 @@ impl Dragonfly {
             parallel: HashMap::new(),
             cables_between: vec![0; count * count],
         };
-        dragonfly.lay_cables(fabric)?;
-        dragonfly.find_leaves(fabric)?;
+        dragonfly.lay_cables(leaves)?;
+        dragonfly.find_leaves(leaves)?;
         Ok(dragonfly)
     }
 
-    fn lay_cables(&mut self, fabric: &Fabric) -> Result<(), InputError> {
+    fn lay_cables(&mut self, leaves: &Leaves<'_>) -> Result<(), InputError> {
         let groups = self.groups() as usize;
-        let (switches, most) = (self.switches(), most_cables(fabric.nodes()));
+        let (switches, most) = (self.switches(), most_cables(leaves.nodes));
         let mut near = vec![0; switches as usize];
         let mut between: BTreeMap<usize, Vec<(u8, u8)>> = BTreeMap::new();
         let mut total = 0u64;
@@ -109,7 +109,7 @@ impl Dragonfly {
             }
             total += u64::from(count);
             if total > most {
-                return Err(too_many_cables(fabric.name(), fabric.nodes()));
+                return Err(too_many_cables(leaves.machine, leaves.nodes));
             }
             self.first_cable.push(total as u32);
             let (of_a, of_b) = (self.group_of(a) as usize, self.group_of(b) as usize);
@@ -162,8 +162,8 @@ impl Dragonfly {
     }
 
     /// Finds the switch of each leaf by its name.
-    fn find_leaves(&mut self, fabric: &Fabric) -> Result<(), InputError> {
-        if fabric.sites() != 1 || fabric.depth() != 3 || fabric.is_padded() {
+    fn find_leaves(&mut self, leaves: &Leaves<'_>) -> Result<(), InputError> {
+        if leaves.depth != 3 || !leaves.is_even {
             return Err(InputError::whole(
                 "a dragonfly must be one site of groups of switches of nodes, all equally deep",
             ));
@@ -175,10 +175,9 @@ impl Dragonfly {
                 return Err(InputError::whole(format!("two switches are named {}", shown(name))));
             }
         }
-        for group in 0..fabric.groups(2) {
+        for (group, children) in &leaves.groups {
             let mut own = None;
-            for leaf in fabric.children(2, group) {
-                let name = fabric.group_name(1, leaf);
+            for name in &leaves.names[children.start as usize..children.end as usize] {
                 let Some(&switch) = by_name.get(name) else {
                     return Err(InputError::whole(format!(
                         "switch {} has nodes, but the dragonfly has no switch of this name",
@@ -188,7 +187,7 @@ impl Dragonfly {
                 if *own.get_or_insert(self.group_of(switch)) != self.group_of(switch) {
                     return Err(InputError::whole(format!(
                         "{} has switches of two groups of the dragonfly",
-                        shown(fabric.group_name(2, group))
+                        shown(group)
                     )));
                 }
                 self.of_leaf.push(switch);
@@ -197,14 +196,14 @@ impl Dragonfly {
             if self.of_group.contains(&own) {
                 return Err(InputError::whole(format!(
                     "{} is not the only one with switches of its group of the dragonfly",
-                    shown(fabric.group_name(2, group))
+                    shown(group)
                 )));
             }
             self.of_group.push(own);
         }
-        let mut leaves = self.of_leaf.clone();
-        leaves.sort_unstable();
-        if leaves.windows(2).any(|pair| pair[0] == pair[1]) {
+        let mut of_leaf = self.of_leaf.clone();
+        of_leaf.sort_unstable();
+        if of_leaf.windows(2).any(|pair| pair[0] == pair[1]) {
             return Err(InputError::whole("two leaves have the name of one switch"));
         }
         Ok(())

@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
+use super::leaves::Leaves;
+use crate::check::check_name;
 use crate::error::{InputError, shown};
-use crate::fabric::{Fabric, GroupIndex, check_name};
+use crate::ids::GroupIndex;
 
 /// No leaf.
 const NONE: u32 = u32::MAX;
@@ -31,17 +33,17 @@ impl GridLeaves {
         words: GridWords,
         dimensions: &[u32],
         names: &[String],
-        fabric: &Fabric,
+        hierarchy: &Leaves<'_>,
     ) -> Result<Self, InputError> {
         let GridWords { kind, switch: word, switches: plural } = words;
-        if fabric.sites() != 1 || fabric.is_padded() {
+        if !hierarchy.is_even {
             return Err(InputError::whole(format!(
                 "a {kind} must be one site, all of it equally deep"
             )));
         }
-        let (switches, leaves) = (dimensions.iter().product::<u32>(), fabric.groups(1));
+        let switches = dimensions.iter().product::<u32>();
         let names: Vec<String> = match names {
-            [] => (0..leaves).map(|leaf| fabric.group_name(1, leaf).to_owned()).collect(),
+            [] => hierarchy.names.iter().map(|&name| name.to_owned()).collect(),
             names => names.to_vec(),
         };
         if names.len() != switches as usize {
@@ -60,8 +62,7 @@ impl GridLeaves {
         }
         let mut leaf_of_switch = vec![NONE; switches as usize];
         let mut switch_of_leaf = Vec::new();
-        for leaf in 0..leaves {
-            let name = fabric.group_name(1, leaf);
+        for (leaf, &name) in (0..).zip(&hierarchy.names) {
             let Some(&switch) = by_name.get(name) else {
                 return Err(InputError::whole(format!(
                     "switch {} has nodes, but the {kind} has no {word} of this name",

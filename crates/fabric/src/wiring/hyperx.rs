@@ -1,9 +1,11 @@
 //! HyperX: switches at the points of a grid, joined all to all along each dimension.
 
 use super::grid_leaves::{GridLeaves, GridWords, strides, times};
+use super::leaves::Leaves;
+use crate::check::{most_cables, positive, too_many_cables};
 use crate::description::{HyperXDescription, SwitchCable};
 use crate::error::InputError;
-use crate::fabric::{CableId, Fabric, GroupIndex, most_cables, positive, too_many_cables};
+use crate::ids::{CableId, GroupIndex};
 
 /// The fewest and the most dimensions.
 const DIMENSIONS: std::ops::RangeInclusive<usize> = 1..=4;
@@ -39,7 +41,7 @@ pub struct HyperX {
 impl HyperX {
     pub(super) fn build(
         description: &HyperXDescription,
-        fabric: &Fabric,
+        leaves: &Leaves<'_>,
     ) -> Result<Self, InputError> {
         check_hyperx(description)?;
         let HyperXDescription { dimensions: sizes, cables: counts, switches, .. } = description;
@@ -65,15 +67,15 @@ impl HyperX {
         for (dimension, (&size, &count)) in sizes.iter().zip(counts).enumerate() {
             joined += all / size * pairs(size);
             cables += u64::from(all / size * pairs(size)) * u64::from(count);
-            if cables > most_cables(fabric.nodes()) {
-                return Err(too_many_cables(fabric.name(), fabric.nodes()));
+            if cables > most_cables(leaves.nodes) {
+                return Err(too_many_cables(leaves.machine, leaves.nodes));
             }
             hyperx.first_cable.push(cables as u32);
             hyperx.first_pair.push(joined);
             word += if dimension + 1 < sizes.len() { rows * size } else { all };
             hyperx.first_word.push(word);
         }
-        hyperx.leaves = GridLeaves::find(WORDS, sizes, switches, fabric)?;
+        hyperx.leaves = GridLeaves::find(WORDS, sizes, switches, leaves)?;
         Ok(hyperx)
     }
 

@@ -5,6 +5,7 @@ mod grid_leaves;
 mod group_shape;
 mod hyperx;
 mod hyperx_links;
+mod leaves;
 mod link_set;
 mod prisms;
 mod torus;
@@ -17,6 +18,7 @@ pub(crate) use group_shape::GroupShape;
 pub use group_shape::SwitchSet;
 pub use hyperx::HyperX;
 pub(crate) use hyperx::check_hyperx;
+pub(crate) use leaves::Leaves;
 pub use link_set::LinkSet;
 pub use prisms::Prism;
 pub use torus::Torus;
@@ -24,12 +26,12 @@ pub(crate) use torus::check_torus;
 
 use crate::description::{SwitchCable, WiringDescription};
 use crate::error::InputError;
-use crate::fabric::{CableId, Fabric, NodeIndex};
+use crate::ids::{CableId, GroupIndex};
 
 /// The cables between the switches of a machine. See docs/explanation/wirings.md.
 #[derive(Debug, Clone, Default)]
 pub enum Wiring {
-    /// A fat tree at each site. The cabling of its levels says everything ([`Fabric::cabling`]).
+    /// A fat tree at each site. The cabling of its levels says everything ([`crate::Fabric::cabling`]).
     #[default]
     Tree,
     /// Groups of switches joined all to all.
@@ -41,21 +43,21 @@ pub enum Wiring {
 }
 
 impl Wiring {
-    /// Builds the wiring of a fabric whose groups and nodes are there.
+    /// Lays the cables between the switches of a hierarchy.
     pub(crate) fn build(
         description: &WiringDescription,
-        fabric: &Fabric,
+        leaves: &Leaves<'_>,
     ) -> Result<Wiring, InputError> {
         match description {
             WiringDescription::Tree => Ok(Wiring::Tree),
             WiringDescription::Dragonfly(dragonfly) => {
-                Dragonfly::build(dragonfly, fabric).map(Box::new).map(Wiring::Dragonfly)
+                Dragonfly::build(dragonfly, leaves).map(Box::new).map(Wiring::Dragonfly)
             }
             WiringDescription::Torus(torus) => {
-                Torus::build(torus, fabric).map(Box::new).map(Wiring::Torus)
+                Torus::build(torus, leaves).map(Box::new).map(Wiring::Torus)
             }
             WiringDescription::HyperX(hyperx) => {
-                HyperX::build(hyperx, fabric).map(Box::new).map(Wiring::HyperX)
+                HyperX::build(hyperx, leaves).map(Box::new).map(Wiring::HyperX)
             }
         }
     }
@@ -129,41 +131,22 @@ impl Wiring {
             Wiring::HyperX(hyperx) => hyperx.switch_name(switch),
         }
     }
-}
 
-impl Fabric {
-    /// Returns the machine for a live system.
-    ///
-    /// # Errors
-    /// It is a torus or HyperX: drivers choose among areas, and there are none there yet.
-    pub fn for_live_system(self) -> Result<Fabric, InputError> {
-        match self.wiring() {
-            Wiring::Tree | Wiring::Dragonfly(_) => Ok(self),
-            Wiring::Torus(_) | Wiring::HyperX(_) => Err(InputError::whole(format!(
-                "the machine is a {}, but live systems take only trees and dragonflies so far",
-                self.wiring().name()
-            ))),
-        }
-    }
-
-    /// All directed links between switches that a job on these nodes may use. Empty on a tree, where the groups that
-    /// the job crosses say the same.
-    pub fn links_of(&self, nodes: &[NodeIndex]) -> LinkSet {
-        match self.wiring() {
+    /// All directed links between switches that a job on nodes of these leaves may use. Empty on a tree.
+    pub(crate) fn links_of(&self, leaves: impl Iterator<Item = GroupIndex>) -> LinkSet {
+        match self {
             Wiring::Tree => LinkSet::default(),
-            Wiring::Dragonfly(dragonfly) => dragonfly
-                .links_of(&dragonfly.parts_of(nodes.iter().map(|&node| self.group(1, node)))),
-            Wiring::Torus(torus) => {
-                torus.links_of(nodes.iter().map(|&node| torus.router_of_leaf(self.group(1, node))))
+            Wiring::Dragonfly(dragonfly) => dragonfly.links_of(&dragonfly.parts_of(leaves)),
+            Wiring::Torus(torus) => torus.links_of(leaves.map(|leaf| torus.router_of_leaf(leaf))),
+            Wiring::HyperX(hyperx) => {
+                hyperx.links_of(leaves.map(|leaf| hyperx.switch_of_leaf(leaf)))
             }
-            Wiring::HyperX(hyperx) => hyperx
-                .links_of(nodes.iter().map(|&node| hyperx.switch_of_leaf(self.group(1, node)))),
         }
     }
 
     /// The number of words over which the bits of [`LinkSet`]s are spread; 0 on a tree.
-    pub fn link_words(&self) -> u32 {
-        match self.wiring() {
+    pub(crate) fn link_words(&self) -> u32 {
+        match self {
             Wiring::Tree => 0,
             Wiring::Dragonfly(dragonfly) => dragonfly.link_words(),
             Wiring::Torus(torus) => torus.link_words(),
@@ -172,8 +155,8 @@ impl Fabric {
     }
 
     /// The number of directed cables in a set of links.
-    pub fn cables_in(&self, links: &LinkSet) -> u32 {
-        match self.wiring() {
+    pub(crate) fn cables_in(&self, links: &LinkSet) -> u32 {
+        match self {
             Wiring::Tree => 0,
             Wiring::Dragonfly(dragonfly) => dragonfly.cables_in(links),
             Wiring::Torus(torus) => torus.cables_in(links),
@@ -181,10 +164,9 @@ impl Fabric {
         }
     }
 
-    /// Hops between the switches of two nodes on a wiring that is not a tree.
-    pub(crate) fn wired_hops(&self, a: NodeIndex, b: NodeIndex) -> Option<u32> {
-        let (a, b) = (self.group(1, a), self.group(1, b));
-        match self.wiring() {
+    /// Hops between the switches of two leaves on a wiring that is not a tree.
+    pub(crate) fn hops(&self, a: GroupIndex, b: GroupIndex) -> Option<u32> {
+        match self {
             Wiring::Tree => None,
             Wiring::Dragonfly(dragonfly) => {
                 Some(dragonfly.hops(dragonfly.switch_of_leaf(a), dragonfly.switch_of_leaf(b)))

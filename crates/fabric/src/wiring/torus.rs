@@ -4,10 +4,12 @@
 use std::sync::OnceLock;
 
 use super::grid_leaves::{GridLeaves, GridWords, strides, times};
+use super::leaves::Leaves;
 use super::prisms::Shapes;
+use crate::check::{most_cables, positive, too_many_cables};
 use crate::description::{SwitchCable, TorusDescription};
 use crate::error::InputError;
-use crate::fabric::{CableId, Fabric, GroupIndex, most_cables, positive, too_many_cables};
+use crate::ids::{CableId, GroupIndex};
 
 /// The fewest and the most dimensions.
 const DIMENSIONS: std::ops::RangeInclusive<usize> = 2..=6;
@@ -50,7 +52,7 @@ pub struct Torus {
 impl Torus {
     pub(super) fn build(
         description: &TorusDescription,
-        fabric: &Fabric,
+        leaves: &Leaves<'_>,
     ) -> Result<Self, InputError> {
         check_torus(description)?;
         let TorusDescription { dimensions, wrap, cube, .. } = description;
@@ -76,10 +78,10 @@ impl Torus {
             cables += u64::from(torus.cables_of(dimension));
             torus.first_cable.push(cables as u32);
         }
-        if cables > most_cables(fabric.nodes()) {
-            return Err(too_many_cables(fabric.name(), fabric.nodes()));
+        if cables > most_cables(leaves.nodes) {
+            return Err(too_many_cables(leaves.machine, leaves.nodes));
         }
-        torus.leaves = GridLeaves::find(WORDS, dimensions, &description.routers, fabric)?;
+        torus.leaves = GridLeaves::find(WORDS, dimensions, &description.routers, leaves)?;
         Ok(torus)
     }
 
@@ -136,9 +138,9 @@ impl Torus {
         self.leaves.is_in_order()
     }
 
-    /// Whether each router has one node, and nodes have the order of routers.
-    pub fn is_plain(&self, fabric: &Fabric) -> bool {
-        fabric.nodes() == self.routers() && self.leaves.is_in_order()
+    /// Whether each router has one of the machine's `nodes`, and nodes have the order of routers.
+    pub fn is_plain(&self, nodes: u32) -> bool {
+        nodes == self.routers() && self.leaves.is_in_order()
     }
 
     /// The name of a router.

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::names::{NameLimits, Names};
-use crate::fabric::{Fabric, GroupIndex, NodeIndex};
+use crate::fabric::Fabric;
+use crate::ids::{GroupIndex, NodeIndex};
 use crate::read::{DOMAIN, GPU, HOSTNAME, PRODUCT, TIER};
 
 /// Returns the nodes with the labels that topograph writes (`fabric.topograph.run/tier-N`,

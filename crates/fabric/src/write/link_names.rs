@@ -3,7 +3,8 @@
 use super::wiring::Wiring;
 use crate::description::SwitchCable;
 use crate::error::{InputError, shown};
-use crate::fabric::{CableId, Fabric};
+use crate::fabric::Fabric;
+use crate::ids::CableId;
 
 /// The two ends of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]

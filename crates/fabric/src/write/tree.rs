@@ -6,8 +6,9 @@ use std::fmt::Write;
 use super::domains::put_domains;
 use super::numbers::{short, thousands};
 use crate::description::{HyperXDescription, TorusDescription};
-use crate::fabric::{Fabric, GroupIndex};
+use crate::fabric::Fabric;
 use crate::hostlist::compress;
+use crate::ids::GroupIndex;
 use crate::wiring::{Dragonfly, HyperX, Torus, times};
 
 /// The longest hostlist in a line of the tree.

@@ -1,7 +1,8 @@
 //! The switches and cables of a fabric with port numbers, as in a subnet.
 
 use super::names::{NameLimits, Names};
-use crate::fabric::{Fabric, GroupIndex, NodeIndex};
+use crate::fabric::Fabric;
+use crate::ids::{GroupIndex, NodeIndex};
 
 pub(super) struct PhysicalSwitch {
     pub name: String,

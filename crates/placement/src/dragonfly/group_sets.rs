@@ -2,7 +2,7 @@
 
 use super::Search;
 use super::group_room::{GroupRoom, Part};
-use crate::apart::Promise;
+use crate::promise::Promise;
 
 /// The most steps of one search.
 const MOST_STEPS: u32 = 20_000;

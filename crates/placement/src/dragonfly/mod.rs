@@ -7,8 +7,8 @@ mod group_sets;
 
 use topolane_fabric::{Dragonfly, NodeIndex};
 
-use crate::apart::{LinksToAvoid, Promise};
 use crate::free_slots::FreeSlots;
+use crate::promise::{LinksToAvoid, Promise};
 use group_room::{GroupRoom, Part};
 use group_sets::GroupSets;
 

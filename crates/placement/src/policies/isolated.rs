@@ -2,7 +2,8 @@ use std::cmp::Reverse;
 
 use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
 
-use crate::apart::{Promise, nodes_apart};
+use crate::apart::nodes_apart;
+use crate::promise::Promise;
 use crate::{
     Choice, FreeSlots, Homes, Looking, Obstacle, Occupancy, Policy, Refusal, Request, Traits,
     Wirings,

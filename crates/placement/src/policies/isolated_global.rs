@@ -1,4 +1,5 @@
-use crate::apart::{Promise, nodes_apart};
+use crate::apart::nodes_apart;
+use crate::promise::Promise;
 use crate::{
     BetweenGroups, Choice, FreeSlots, Looking, Obstacle, Occupancy, Policy, Refusal, Request,
     RoomHelps, Traits, Wirings,

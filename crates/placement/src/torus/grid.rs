@@ -103,7 +103,7 @@ impl<'a> Grid<'a> {
 fn routers_with(search: &Search<'_>, slots: u32) -> Routers {
     let torus = search.torus;
     let words = torus.words_of_plane();
-    if slots == 1 && torus.is_plain(search.free.fabric()) {
+    if slots == 1 && torus.is_plain(search.free.fabric().nodes()) {
         let bits = (0..words).map(|word| search.free.bits_from(word * u64::BITS));
         if let Some(routers) = bits.collect() {
             return routers;

@@ -7,7 +7,8 @@ use super::super::lids::HIGHEST;
 use super::super::subnet::{Address, CableEnd};
 use crate::description::Description;
 use crate::error::InputError;
-use crate::fabric::{CableId, Fabric, NodeIndex};
+use crate::fabric::Fabric;
+use crate::ids::{CableId, NodeIndex};
 use crate::routing::{Hop, NextDevice, PORTS};
 
 /// The receiver of a LID.

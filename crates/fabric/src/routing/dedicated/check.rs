@@ -2,7 +2,8 @@
 
 use super::{JobLinks, Service};
 use crate::error::InputError;
-use crate::fabric::{CableId, Fabric, GroupIndex};
+use crate::fabric::Fabric;
+use crate::ids::{CableId, GroupIndex};
 
 /// Refuses, by name, jobs for which no tables can be made.
 pub(super) fn jobs(

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::error::InputError;
-use crate::fabric::{CableId, Fabric, NodeIndex};
+use crate::fabric::Fabric;
+use crate::ids::{CableId, NodeIndex};
 use crate::link::{Channel, Direction, Link};
 use crate::routing::node_channels::{node_capacity, node_links};
 use crate::wiring::{Dragonfly, GroupShape, SwitchSet};

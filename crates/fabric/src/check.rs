@@ -27,7 +27,7 @@ pub(crate) fn positive(value: f64) -> bool {
     value.is_finite() && value > 0.0
 }
 
-pub(super) fn too_many_nodes(name: &str) -> InputError {
+pub(crate) fn too_many_nodes(name: &str) -> InputError {
     InputError::whole(format!("{name} is too large: more than {MOST_NODES} nodes"))
 }
 
@@ -53,7 +53,7 @@ pub(crate) fn check_name(what: &str, name: &str) -> Result<(), InputError> {
     Err(InputError::whole(format!("{what} {} holds a control character", shown(name))))
 }
 
-pub(super) fn check_kinds(description: &Description) -> Result<(), InputError> {
+pub(crate) fn check_kinds(description: &Description) -> Result<(), InputError> {
     if description.kinds.is_empty() {
         return Err(InputError::whole("the machine has no kind of node"));
     }
@@ -102,7 +102,7 @@ pub(crate) fn check_kind(kind: &NodeKind) -> Result<(), (&'static str, String)> 
     kind.resources.check().map_err(|message| ("resources", message))
 }
 
-pub(super) fn check_cabling(
+pub(crate) fn check_cabling(
     site: &str,
     cabling: &[Cabling],
     depth: usize,
@@ -132,7 +132,7 @@ pub(super) fn check_cabling(
     Ok(())
 }
 
-pub(super) fn depth_of(group: &Group, level: usize) -> Result<usize, InputError> {
+pub(crate) fn depth_of(group: &Group, level: usize) -> Result<usize, InputError> {
     if level > DEEPEST {
         return Err(InputError::whole(format!(
             "{} lies more than {DEEPEST} levels deep",
@@ -157,7 +157,7 @@ pub(super) fn depth_of(group: &Group, level: usize) -> Result<usize, InputError>
     }
 }
 
-pub(super) fn check_sites(description: &Description) -> Result<(), InputError> {
+pub(crate) fn check_sites(description: &Description) -> Result<(), InputError> {
     match description.sites.len() {
         0 => Err(InputError::whole("the machine has no site")),
         1..=MOST_SITES => Ok(()),

@@ -1,0 +1,54 @@
+//! Links and hops by the wiring.
+
+use super::Fabric;
+use crate::error::InputError;
+use crate::ids::NodeIndex;
+use crate::wiring::{Leaves, LinkSet, Wiring};
+
+impl Fabric {
+    /// The switches with nodes, for a wiring that is laid over them.
+    pub(super) fn leaves(&self) -> Leaves<'_> {
+        let names = |level| (0..self.groups(level)).map(move |group| self.group_name(level, group));
+        let groups = if self.depth() < 2 { 0 } else { self.groups(2) };
+        Leaves {
+            machine: self.name(),
+            nodes: self.nodes(),
+            depth: self.depth(),
+            is_even: self.sites() == 1 && !self.is_padded(),
+            names: names(1).collect(),
+            groups: (0..groups)
+                .map(|group| (self.group_name(2, group), self.children(2, group)))
+                .collect(),
+        }
+    }
+
+    /// Returns the machine for a live system.
+    ///
+    /// # Errors
+    /// It is a torus or HyperX: drivers choose among areas, and there are none there yet.
+    pub fn for_live_system(self) -> Result<Fabric, InputError> {
+        match self.wiring() {
+            Wiring::Tree | Wiring::Dragonfly(_) => Ok(self),
+            Wiring::Torus(_) | Wiring::HyperX(_) => Err(InputError::whole(format!(
+                "the machine is a {}, but live systems take only trees and dragonflies so far",
+                self.wiring().name()
+            ))),
+        }
+    }
+
+    /// All directed links between switches that a job on these nodes may use. Empty on a tree, where the groups that
+    /// the job crosses say the same.
+    pub fn links_of(&self, nodes: &[NodeIndex]) -> LinkSet {
+        self.wiring().links_of(nodes.iter().map(|&node| self.group(1, node)))
+    }
+
+    /// The number of words over which the bits of [`LinkSet`]s are spread; 0 on a tree.
+    pub fn link_words(&self) -> u32 {
+        self.wiring().link_words()
+    }
+
+    /// The number of directed cables in a set of links.
+    pub fn cables_in(&self, links: &LinkSet) -> u32 {
+        self.wiring().cables_in(links)
+    }
+}
