@@ -53,7 +53,7 @@ pub unsafe extern "C" fn topolane_machine_read(
             if description.name.is_empty() {
                 source.clone_into(&mut description.name);
             }
-            let fabric = Fabric::build(&description).and_then(Fabric::for_live_system);
+            let fabric = Fabric::build(&description);
             give(to, Machine::new(fabric.map_err(in_file)?));
             Ok(Status::Ok)
         })
@@ -75,9 +75,7 @@ pub unsafe extern "C" fn topolane_machine_preset(
             let name = text(name, "name")?;
             let description =
                 preset(name).ok_or_else(|| format!("there is no machine {name:?}"))?;
-            let fabric = description
-                .and_then(|description| Fabric::build(&description))
-                .and_then(Fabric::for_live_system);
+            let fabric = description.and_then(|description| Fabric::build(&description));
             give(to, Machine::new(fabric.map_err(|problem| problem.to_string())?));
             Ok(Status::Ok)
         })

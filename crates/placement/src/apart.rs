@@ -26,14 +26,56 @@ pub(crate) fn nodes_apart(
         return Err(refuse());
     }
     let free = &*free.unshared(request, occupancy);
-    let nodes = match free.fabric().wiring() {
-        Wiring::Tree => None,
-        Wiring::Dragonfly(it) => dragonfly::nodes(it, promise, links, free, request.nodes),
-        Wiring::Torus(it) => torus::nodes(it, links.between, free, request.nodes),
-        Wiring::HyperX(it) => hyperx::nodes(it, links.between, free, request.nodes),
-    };
+    let nodes = search(promise, links, free, request.nodes);
     // A search reasons about parts of the links; this asks for all of them.
     let is_kept = |nodes: &Vec<NodeIndex>| links.are_avoided(free.fabric(), nodes);
     debug_assert!(nodes.as_ref().is_none_or(is_kept), "the search keeps its promise");
     nodes.filter(is_kept).ok_or_else(refuse)
+}
+
+fn search(
+    promise: Promise,
+    links: LinksToAvoid<'_>,
+    free: &FreeSlots<'_>,
+    wanted: u32,
+) -> Option<Vec<NodeIndex>> {
+    match free.fabric().wiring() {
+        Wiring::Tree => None,
+        Wiring::Dragonfly(it) => dragonfly::nodes(it, promise, links, free, wanted),
+        Wiring::Torus(it) => torus::nodes(it, links.between, free, wanted),
+        Wiring::HyperX(it) => hyperx::nodes(it, links.between, free, wanted),
+    }
+}
+
+/// Sets of free nodes, with slots for all of a request, such that the promise holds for a job on any of them. `is_usable` says
+/// of a node whether the job may have it. Empty on a tree.
+pub(crate) fn areas_apart(
+    promise: Promise,
+    links: LinksToAvoid<'_>,
+    free: &FreeSlots<'_>,
+    wanted: u32,
+    is_usable: impl Fn(NodeIndex) -> bool,
+) -> Vec<Vec<NodeIndex>> {
+    let fabric = free.fabric();
+    if let Some(dragonfly) = fabric.wiring().dragonfly() {
+        return dragonfly::areas(dragonfly, promise, links, free, wanted, is_usable);
+    }
+    let free = &free.only(is_usable);
+    let nodes_on = |leaf| fabric.node_range(1, leaf).filter(|&node| free.contains(node));
+    let has_room = |nodes: &Vec<NodeIndex>| nodes.len() >= wanted as usize;
+    let leaves = (0..fabric.groups(1)).map(|leaf| nodes_on(leaf).collect());
+    let mut found: Vec<Vec<NodeIndex>> = leaves.filter(has_room).collect();
+    found.sort_by_key(Vec::len);
+    // The nodes that a search finds for one size, for twice as many, and so on. A job may use the same links on any nodes of
+    // these switches.
+    let sizes = std::iter::successors(Some(wanted), |&size| size.checked_mul(2));
+    for chosen in sizes.map_while(|size| search(promise, links, free, size)) {
+        let mut leaves: Vec<_> = chosen.iter().map(|&node| fabric.group(1, node)).collect();
+        leaves.dedup();
+        let area = leaves.into_iter().flat_map(nodes_on).collect();
+        if has_room(&area) && !found.contains(&area) && links.are_avoided(fabric, &area) {
+            found.push(area);
+        }
+    }
+    found
 }

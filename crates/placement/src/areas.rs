@@ -2,7 +2,7 @@
 
 use topolane_fabric::{GroupIndex, NodeIndex};
 
-use crate::dragonfly;
+use crate::apart::areas_apart;
 use crate::free_slots::FreeSlots;
 use crate::occupancy::Occupancy;
 use crate::promise::{LinksToAvoid, Promise};
@@ -20,17 +20,14 @@ pub enum KeepOff {
 }
 
 /// Sets of free nodes from which another system may choose. A job on any nodes of one set crosses only groups that no
-/// job of `keep_off` crosses; on a dragonfly it uses none of their links. Each set has slots for all of `request.nodes`.
+/// job of `keep_off` crosses; on other wirings than a tree it uses none of their links. Each set has slots for all of `request.nodes`.
 /// Sets inside lower groups come first; at the same level, smaller sets come first.
 pub fn areas(request: &Request, occupancy: &Occupancy, keep_off: KeepOff) -> Vec<Vec<NodeIndex>> {
     let free = occupancy.free_slots(request);
     let search = AreaSearch { free: &free, occupancy, keep_off, spans: request.nodes > 1 };
     let fabric = free.fabric();
     if let Some((promise, links)) = keep_off.on_other_wirings(occupancy) {
-        // Only live systems ask for areas, and they take no torus and no HyperX.
-        let Some(it) = fabric.wiring().dragonfly() else { return Vec::new() };
-        let is_usable = |node| search.is_usable(node);
-        return dragonfly::areas(it, promise, links, &free, request.nodes, is_usable);
+        return areas_apart(promise, links, &free, request.nodes, |node| search.is_usable(node));
     }
     let mut found: Vec<Vec<NodeIndex>> = Vec::new();
     for level in 1..=fabric.depth() {

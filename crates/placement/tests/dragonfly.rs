@@ -7,7 +7,6 @@ mod wirings;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use proptest::sample::Index;
 use topolane_placement::{
     KeepOff, Occupancy, POLICIES, Placement, Refusal, Request, Share, areas, policy,
 };
@@ -39,42 +38,6 @@ proptest! {
             let request = Request::whole_nodes(99, nodes, 1.0);
             if let Ok(placement) = policy(second, 1).unwrap().place(&request, &occupancy) {
                 prop_assert!(occupancy.has_room_for(&placement), "{} next to {}: {:?}", second, first, placement.nodes());
-            }
-        }
-    }
-
-    /// A job on any nodes of an area keeps what the area promises, next to jobs with and without promises; and where the
-    /// policy finds a place, there is an area.
-    #[test]
-    fn any_nodes_of_an_area_keep_the_promise(
-        fabric in machines(&DRAGONFLIES), events in events(24), nodes in 2u32..30, picks: Vec<Index>,
-        name in prop::sample::select(vec!["random", "isolated-global", "isolated"]),
-    ) {
-        let (_, occupancy) = run(name, &fabric, &events, |_, _| {});
-        let request = Request::whole_nodes(99, nodes, 1.0);
-        for keep_off in [KeepOff::All, KeepOff::AllBetweenGroups, KeepOff::Isolated] {
-            let found = areas(&request, &occupancy, keep_off);
-            for area in &found {
-                prop_assert!(area.is_sorted_by(|a, b| a < b) && area.len() >= nodes as usize);
-                let mut left = area.clone();
-                let at = (0..nodes as usize).map(|at| picks.get(at).map_or(0, |pick| pick.index(left.len() - at)));
-                let at: Vec<usize> = at.collect();
-                let chosen: Vec<_> = at.into_iter().map(|at| left.remove(at)).collect();
-                let placement = Placement::new(&fabric, chosen, Share::Whole);
-                let placement = match keep_off {
-                    KeepOff::All => placement.isolated(true),
-                    KeepOff::AllBetweenGroups => placement.isolated_between_groups(&fabric),
-                    KeepOff::Isolated => placement,
-                };
-                prop_assert!(occupancy.has_room_for(&placement), "{:?}: {:?}", keep_off, placement.nodes());
-            }
-            let rule = match keep_off {
-                KeepOff::All => "isolated",
-                KeepOff::AllBetweenGroups => "isolated-global",
-                KeepOff::Isolated => continue,
-            };
-            if policy(rule, 1).unwrap().place(&request, &occupancy).is_ok() {
-                prop_assert!(!found.is_empty(), "{} finds a place outside all areas", rule);
             }
         }
     }

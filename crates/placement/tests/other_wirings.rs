@@ -7,8 +7,11 @@ mod wirings;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use proptest::sample::Index;
 use topolane_fabric::Fabric;
-use topolane_placement::{LinkUse, Occupancy, Refusal, Request, policy};
+use topolane_placement::{
+    KeepOff, LinkUse, Occupancy, Placement, Refusal, Request, Share, areas, policy,
+};
 use wirings::{DRAGONFLIES, HYPERX, TORI, events, machine, machines, run};
 
 fn any_machine() -> impl Strategy<Value = Arc<Fabric>> {
@@ -50,6 +53,46 @@ proptest! {
                 occupancy.claim(placement).unwrap();
             }
             prop_assert_eq!(rule.place(&request, &occupancy), before);
+        }
+    }
+
+    /// A job on any nodes of an area keeps what the area promises, next to jobs with and without promises; and where the
+    /// policy finds a place, there is an area.
+    #[test]
+    fn any_nodes_of_an_area_keep_the_promise(
+        fabric in any_machine(), events in events(24), nodes in 2u32..30, picks: Vec<Index>,
+        name in prop::sample::select(vec!["random", "isolated-global", "isolated"]),
+    ) {
+        let (_, occupancy) = run(name, &fabric, &events, |_, _| {});
+        let request = Request::whole_nodes(99, nodes, 1.0);
+        let is_dragonfly = fabric.wiring().dragonfly().is_some();
+        prop_assume!(is_dragonfly || name != "isolated-global");
+        for keep_off in [KeepOff::All, KeepOff::AllBetweenGroups, KeepOff::Isolated] {
+            let found = areas(&request, &occupancy, keep_off);
+            for area in &found {
+                prop_assert!(area.is_sorted_by(|a, b| a < b) && area.len() >= nodes as usize);
+                let mut left = area.clone();
+                let at = (0..nodes as usize).map(|at| picks.get(at).map_or(0, |pick| pick.index(left.len() - at)));
+                let at: Vec<usize> = at.collect();
+                let chosen: Vec<_> = at.into_iter().map(|at| left.remove(at)).collect();
+                let placement = Placement::new(&fabric, chosen, Share::Whole);
+                let placement = match keep_off {
+                    KeepOff::All => placement.isolated(true),
+                    KeepOff::AllBetweenGroups if is_dragonfly => placement.isolated_between_groups(&fabric),
+                    KeepOff::AllBetweenGroups => placement.isolated(true),
+                    KeepOff::Isolated => placement,
+                };
+                prop_assert!(occupancy.has_room_for(&placement), "{:?}: {:?}", keep_off, placement.nodes());
+            }
+            let rule = match keep_off {
+                KeepOff::All => "isolated",
+                KeepOff::AllBetweenGroups if is_dragonfly => "isolated-global",
+                KeepOff::AllBetweenGroups => "isolated",
+                KeepOff::Isolated => continue,
+            };
+            if policy(rule, 1).unwrap().place(&request, &occupancy).is_ok() {
+                prop_assert!(!found.is_empty(), "{} finds a place outside all areas", rule);
+            }
         }
     }
 

@@ -77,7 +77,6 @@ impl Machine {
                 read::read(&text, format, &options)?;
             description.name = own_name.unwrap_or(description.name);
             let fabric = Fabric::build(&description)?;
-            let fabric = if options.only_trees { fabric.for_live_system()? } else { fabric };
             Ok((fabric, notes, networks))
         })?;
         let in_file = |error: topolane_fabric::InputError| input_error(error.in_file(source));

@@ -1,9 +1,8 @@
 //! Links and hops by the wiring.
 
 use super::Fabric;
-use crate::error::InputError;
 use crate::ids::NodeIndex;
-use crate::wiring::{Leaves, LinkSet, Wiring};
+use crate::wiring::{Leaves, LinkSet};
 
 impl Fabric {
     /// The switches with nodes, for a wiring that is laid over them.
@@ -19,20 +18,6 @@ impl Fabric {
             groups: (0..groups)
                 .map(|group| (self.group_name(2, group), self.children(2, group)))
                 .collect(),
-        }
-    }
-
-    /// Returns the machine for a live system.
-    ///
-    /// # Errors
-    /// It is a torus or HyperX: drivers choose among areas, and there are none there yet.
-    pub fn for_live_system(self) -> Result<Fabric, InputError> {
-        match self.wiring() {
-            Wiring::Tree | Wiring::Dragonfly(_) => Ok(self),
-            Wiring::Torus(_) | Wiring::HyperX(_) => Err(InputError::whole(format!(
-                "the machine is a {}, but live systems take only trees and dragonflies so far",
-                self.wiring().name()
-            ))),
         }
     }
 
