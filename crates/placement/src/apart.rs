@@ -27,8 +27,11 @@ pub(crate) fn nodes_apart(
     }
     let free = &*free.unshared(request, occupancy);
     let nodes = search(promise, links, free, request.nodes);
-    // A search reasons about parts of the links; this asks for all of them.
-    let is_kept = |nodes: &Vec<NodeIndex>| links.are_avoided(free.fabric(), nodes);
+    // A search reasons about parts of the slots and links; this asks for all of them.
+    let fabric = free.fabric();
+    let is_kept = |nodes: &Vec<NodeIndex>| {
+        nodes.len() == request.nodes as usize && links.are_avoided(fabric, &fabric.links_of(nodes))
+    };
     debug_assert!(nodes.as_ref().is_none_or(is_kept), "the search keeps its promise");
     nodes.filter(is_kept).ok_or_else(refuse)
 }
@@ -66,14 +69,14 @@ pub(crate) fn areas_apart(
     let leaves = (0..fabric.groups(1)).map(|leaf| nodes_on(leaf).collect());
     let mut found: Vec<Vec<NodeIndex>> = leaves.filter(has_room).collect();
     found.sort_by_key(Vec::len);
-    // The nodes that a search finds for one size, for twice as many, and so on. A job may use the same links on any nodes of
-    // these switches.
+    let is_safe = |area: &Vec<NodeIndex>| links.are_avoided(fabric, &fabric.links_of_any(area));
+    // The nodes that a search finds for one size, for twice as many, and so on, with the others on their switches.
     let sizes = std::iter::successors(Some(wanted), |&size| size.checked_mul(2));
     for chosen in sizes.map_while(|size| search(promise, links, free, size)) {
         let mut leaves: Vec<_> = chosen.iter().map(|&node| fabric.group(1, node)).collect();
         leaves.dedup();
         let area = leaves.into_iter().flat_map(nodes_on).collect();
-        if has_room(&area) && !found.contains(&area) && links.are_avoided(fabric, &area) {
+        if has_room(&area) && !found.contains(&area) && is_safe(&area) {
             found.push(area);
         }
     }

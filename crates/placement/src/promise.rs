@@ -1,6 +1,6 @@
 //! Which links a job has to itself on a wiring that is not a tree.
 
-use topolane_fabric::{Fabric, NodeIndex};
+use topolane_fabric::{Fabric, LinkSet};
 
 use crate::link_load::LinkLoad;
 use crate::occupancy::Occupancy;
@@ -34,12 +34,11 @@ impl<'a> LinksToAvoid<'a> {
         Some(LinksToAvoid { between, inside })
     }
 
-    /// Whether a job on all these nodes uses none of them.
-    pub fn are_avoided(&self, fabric: &Fabric, nodes: &[NodeIndex]) -> bool {
-        let links = fabric.links_of(nodes);
+    /// Whether none of them is among these links.
+    pub fn are_avoided(&self, fabric: &Fabric, links: &LinkSet) -> bool {
         let words = links.words();
         let dragonfly = fabric.wiring().dragonfly();
-        let between = dragonfly.map_or(words, |dragonfly| dragonfly.between_groups(&links));
+        let between = dragonfly.map_or(words, |dragonfly| dragonfly.between_groups(links));
         let (inside, _) = words.split_at(words.len() - between.len());
         !self.between.meets(between) && !self.inside.meets(inside)
     }

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use topolane_fabric::Fabric;
+use topolane_fabric::{Fabric, NodeSet};
 use topolane_placement::{
-    KeepOff, LinkUse, Occupancy, Placement, Refusal, Request, Share, areas, policy,
+    Amounts, KeepOff, LinkUse, Occupancy, Placement, Refusal, Request, Share, areas, policy,
 };
 use wirings::{DRAGONFLIES, HYPERX, TORI, events, machine, machines, run};
 
@@ -57,7 +57,7 @@ proptest! {
     }
 
     /// A job on any nodes of an area keeps what the area promises, next to jobs with and without promises; and where the
-    /// policy finds a place, there is an area.
+    /// policy finds a place, there is an area, unless the place is in several cubes of a pod.
     #[test]
     fn any_nodes_of_an_area_keep_the_promise(
         fabric in any_machine(), events in events(24), nodes in 2u32..30, picks: Vec<Index>,
@@ -66,6 +66,7 @@ proptest! {
         let (_, occupancy) = run(name, &fabric, &events, |_, _| {});
         let request = Request::whole_nodes(99, nodes, 1.0);
         let is_dragonfly = fabric.wiring().dragonfly().is_some();
+        let is_pod = fabric.wiring().torus().is_some_and(|torus| torus.is_pod());
         prop_assume!(is_dragonfly || name != "isolated-global");
         for keep_off in [KeepOff::All, KeepOff::AllBetweenGroups, KeepOff::Isolated] {
             let found = areas(&request, &occupancy, keep_off);
@@ -90,8 +91,28 @@ proptest! {
                 KeepOff::AllBetweenGroups => "isolated",
                 KeepOff::Isolated => continue,
             };
-            if policy(rule, 1).unwrap().place(&request, &occupancy).is_ok() {
+            if !is_pod && policy(rule, 1).unwrap().place(&request, &occupancy).is_ok() {
                 prop_assert!(!found.is_empty(), "{} finds a place outside all areas", rule);
+            }
+        }
+    }
+
+    /// A job gets as many nodes as it asks for, each once and of those that it may have, also next to jobs on parts of nodes.
+    #[test]
+    fn a_job_gets_the_number_of_nodes_that_it_asks_for(
+        fabric in any_machine(), jobs in prop::collection::vec((1u32..20, any::<bool>(), any::<[u64; 3]>(), any::<bool>()), 1..30),
+    ) {
+        let rules = [policy("isolated", 1).unwrap(), policy("random", 1).unwrap()];
+        let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+        for (id, (nodes, whole, eligible, is_random)) in (1..).zip(jobs) {
+            let set = NodeSet::of_words(fabric.nodes(), &eligible);
+            let share = if whole { Share::Whole } else { Share::Part(Amounts::default()) };
+            let request = Request { share, eligible: Some(Arc::new(set.clone())), ..Request::whole_nodes(id, nodes, 1.0) };
+            if let Ok(placement) = rules[usize::from(is_random)].place(&request, &occupancy) {
+                prop_assert!(placement.nodes().is_sorted_by(|a, b| a < b), "{:?}", placement.nodes());
+                prop_assert_eq!(placement.nodes().len() as u32, nodes);
+                prop_assert!(placement.nodes().iter().all(|&node| set.contains(node)));
+                occupancy.claim(&placement).unwrap();
             }
         }
     }
@@ -106,6 +127,25 @@ proptest! {
                 prop_assert!(placement.uses().and(other.uses()).is_empty());
             }
         }
+    }
+}
+
+/// Where the links of all free nodes are used, a job of several nodes waits, though its part of each node is free.
+#[test]
+fn parts_of_nodes_whose_links_are_used_are_no_place() {
+    for name in DRAGONFLIES.iter().chain(&TORI).chain(&HYPERX) {
+        let fabric = machine(name);
+        let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+        let rule = policy("isolated", 1).unwrap();
+        let on_parts = |id, nodes| Request {
+            share: Share::Part(Amounts::default()),
+            ..Request::whole_nodes(id, nodes, 1.0)
+        };
+        let all = rule.place(&on_parts(1, fabric.nodes()), &occupancy).unwrap();
+        occupancy.claim(&all).unwrap();
+        let refusal = rule.place(&on_parts(2, 2), &occupancy).unwrap_err();
+        assert!(matches!(refusal, Refusal::WouldShareLinks { .. }), "{name}: {refusal:?}");
+        assert!(rule.place(&on_parts(3, 1), &occupancy).is_ok(), "{name}");
     }
 }
 

@@ -106,9 +106,10 @@ Answer choices_place(const Question *question, uint32_t nodes, Choice *choice)
     }
     choice->nodes = map_of(driver.engine.decision_nodes(choice->decision));
     /* Check the engine's answer: exactly the requested number of nodes, only candidates, and no spare nodes. */
-    if ((uint32_t)bit_set_count(choice->nodes) != nodes || !bit_super_set(choice->nodes, question->candidates) ||
+    uint32_t count = (uint32_t)bit_set_count(choice->nodes);
+    if (count != nodes || !bit_super_set(choice->nodes, question->candidates) ||
         driver.engine.decision_spare(choice->decision).count) {
-        say(SAY_ENGINE, "job %u: the engine's answer does not fit", question->job);
+        say(SAY_ENGINE, "job %u: the engine's answer does not fit: %u nodes, not %u", question->job, count, nodes);
         choices_free(choice);
         return ENGINE_FAILED;
     }

@@ -27,6 +27,12 @@ impl Fabric {
         self.wiring().links_of(nodes.iter().map(|&node| self.group(1, node)))
     }
 
+    /// All links that jobs on some of these nodes may use, whichever they take. More than [`Fabric::links_of`] in a pod
+    /// of cubes only.
+    pub fn links_of_any(&self, nodes: &[NodeIndex]) -> LinkSet {
+        self.wiring().links_of_any(nodes.iter().map(|&node| self.group(1, node)))
+    }
+
     /// The number of words over which the bits of [`LinkSet`]s are spread; 0 on a tree.
     pub fn link_words(&self) -> u32 {
         self.wiring().link_words()

@@ -144,6 +144,16 @@ impl Wiring {
         }
     }
 
+    /// All links that jobs on nodes of some of these leaves may use, whichever. Empty on a tree.
+    pub(crate) fn links_of_any(&self, leaves: impl Iterator<Item = GroupIndex>) -> LinkSet {
+        match self {
+            Wiring::Torus(torus) => {
+                torus.links_of_any(leaves.map(|leaf| torus.router_of_leaf(leaf)))
+            }
+            Wiring::Tree | Wiring::Dragonfly(_) | Wiring::HyperX(_) => self.links_of(leaves),
+        }
+    }
+
     /// The number of words over which the bits of [`LinkSet`]s are spread; 0 on a tree.
     pub(crate) fn link_words(&self) -> u32 {
         match self {

@@ -78,6 +78,20 @@ impl Torus {
     /// In a pod, a job in one cube uses only cables of the cube. A job in several cubes has a box of routers in each, with
     /// all its cables, and the switches join the boxes to a chain or to rings: see docs/explanation/wirings.md.
     pub fn links_of(&self, routers: impl Iterator<Item = u32>) -> LinkSet {
+        self.links_over(routers, Self::links_of_cubes)
+    }
+
+    /// All links that jobs on some of these routers may use, whichever. In a pod, a job in several cubes may use more links than
+    /// one that has more routers in them: it may have no chain of boxes.
+    pub(super) fn links_of_any(&self, routers: impl Iterator<Item = u32>) -> LinkSet {
+        self.links_over(routers, Self::links_of_whole_cubes)
+    }
+
+    fn links_over(
+        &self,
+        routers: impl Iterator<Item = u32>,
+        over_cubes: fn(&Torus, &[u32]) -> LinkSet,
+    ) -> LinkSet {
         let mut routers: Vec<u32> = routers.collect();
         routers.sort_unstable();
         routers.dedup();
@@ -88,7 +102,7 @@ impl Torus {
             return LinkSet::default();
         }
         if self.is_pod() && self.place(*first, 0) != self.place(*last, 0) {
-            return self.links_of_cubes(&routers);
+            return over_cubes(self, &routers);
         }
         let mut links = Bits::default();
         for dimension in 0..self.sizes.len() {
@@ -159,21 +173,29 @@ impl Torus {
     /// around all its places. Along the chain it has whole cubes, and at most one part at each end, which reaches to the
     /// face where the chain goes on. Otherwise it uses its cubes wholly.
     fn links_of_cubes(&self, routers: &[u32]) -> LinkSet {
-        let cubes: Vec<&[u32]> =
-            routers.chunk_by(|&a, &b| self.place(a, 0) == self.place(b, 0)).collect();
-        let mut links = Bits::default();
+        let cubes: Vec<&[u32]> = self.cubes_of(routers).collect();
         let chain = (1..self.sizes.len())
             .find_map(|along| Some((along, self.chain(along, routers, &cubes)?)));
-        for (number, routers) in cubes.iter().enumerate() {
-            let cube = self.place(routers[0], 0);
-            if let Some((along, sides)) = &chain {
-                self.add_box(cube, &sides[number], Some(*along), &mut links);
-            } else {
-                let sides: Vec<_> = self.sizes[1..].iter().map(|&size| 0..size).collect();
-                self.add_box(cube, &sides, None, &mut links);
-            }
+        let Some((along, sides)) = chain else { return self.links_of_whole_cubes(routers) };
+        let mut links = Bits::default();
+        for (routers, sides) in cubes.iter().zip(&sides) {
+            self.add_box(self.place(routers[0], 0), sides, Some(along), &mut links);
         }
         links.into_links()
+    }
+
+    fn links_of_whole_cubes(&self, routers: &[u32]) -> LinkSet {
+        let sides: Vec<_> = self.sizes[1..].iter().map(|&size| 0..size).collect();
+        let mut links = Bits::default();
+        for routers in self.cubes_of(routers) {
+            self.add_box(self.place(routers[0], 0), &sides, None, &mut links);
+        }
+        links.into_links()
+    }
+
+    /// The routers in each cube, of ascending ones.
+    fn cubes_of<'a>(&self, routers: &'a [u32]) -> impl Iterator<Item = &'a [u32]> {
+        routers.chunk_by(|&a, &b| self.place(a, 0) == self.place(b, 0))
     }
 
     /// The boxes of a job in its cubes, if they form a chain along a dimension; `None` if they do not, or if all are

@@ -29,7 +29,8 @@ impl Search<'_> {
         for mut kind in [routers, groups.collect::<Vec<_>>(), sets.collect()] {
             kind.sort_by_key(Vec::len);
             kind.retain(|nodes| {
-                nodes.len() >= self.wanted as usize && self.links.are_avoided(fabric, nodes)
+                nodes.len() >= self.wanted as usize
+                    && self.links.are_avoided(fabric, &fabric.links_of_any(nodes))
             });
             kind.retain(|nodes| !found.contains(nodes));
             kind.dedup();

@@ -34,11 +34,14 @@ struct Search<'a> {
 impl Search<'_> {
     fn nodes(&self) -> Option<Vec<NodeIndex>> {
         let most = self.free.largest(1);
+        if most == 0 {
+            return None;
+        }
         let grid = Grid::new(self, most);
         if most >= self.wanted {
             return Some(self.taken([grid.lone_router()?]));
         }
-        let routers = self.wanted.div_ceil(most.max(1));
+        let routers = self.wanted.div_ceil(most);
         if let Some(prism) = grid.prism(routers) {
             return Some(self.taken(prism.routers(self.torus)));
         }

@@ -14,7 +14,8 @@ pub const DRAGONFLIES: [&str; 4] = [
     "slingshot(nodes=64, groups=4, switches=8, cables=3)",
     "dragonfly+(nodes=60, groups=5, leaves=3, spines=4, cables=2)",
 ];
-pub const TORI: [&str; 8] = [
+pub const TORI: [&str; 9] = [
+    "torus(size=3x2x2, nodes=2)",
     "torus(size=4x4x4)",
     "torus(size=4mx4mx4m)",
     "torus(size=5x3x2, nodes=2)",
