@@ -33,11 +33,14 @@ long pingpong(int rounds)
     return (long)ball;
 }
 
-/* The ring with time between its rounds. */
+/* The ring with time between its rounds. In the middle it waits for the file HALFWAY, if that is set. */
 long slow_ring(int rounds)
 {
+    const char *halfway = getenv("HALFWAY");
     long sum = 0;
     for (int round = 0; round < rounds; round++) {
+        while (halfway && round == rounds / 2 && access(halfway, F_OK))
+            usleep(5000);
         sum += ring(1);
         usleep(5000);
     }
