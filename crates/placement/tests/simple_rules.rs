@@ -31,7 +31,7 @@ fn the_printed_policy_takes_the_fullest_leaves() {
     let (_, after) = page.split_once("policies/fullest_leaf.rs`:\n\n   ```rust\n").unwrap();
     let (printed, _) = after.split_once("   ```").unwrap();
     let lines = printed.lines().map(|line| line.strip_prefix("   ").unwrap_or(line));
-    let printed = lines.map(|line| format!("{line}\n")).collect::<String>();
+    let printed: String = lines.flat_map(|line| [line, "\n"]).collect();
     let compiled = include_str!("printed/fullest_leaf.rs");
     assert_eq!(printed.replace("use crate::", "use topolane_placement::"), compiled);
 }
