@@ -1,12 +1,14 @@
 """The engine's names of the policies and options whose decisions are hashed.
 
-After a rename, change the values here. The keys, which `decisions/expected.json` uses, stay.
+A policy without a key in KEYED has its name as its key. After a rename, put the old name there: keys, which
+`decisions/expected.json` uses, stay.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from topolane import _engine
 from topolane.run import Defrag, Network
 
 BANDWIDTH_SHARE = "min_bandwidth"
@@ -16,54 +18,34 @@ MOVES = "defrag"
 SPEED_UP = "scenario"
 """The option for the reduction of run time that isolation brings."""
 
+PLAIN: dict[str, Any] = {}
 HALF: dict[str, Any] = {BANDWIDTH_SHARE: 0.5}
 SEGMENT: dict[str, Any] = {"segment": 8}
 MOVED: dict[str, Any] = {MOVES: Defrag(most=3, per_start=0.05, pause=10.0)}
 
-POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
-    "first-fit": ("first-fit", {}),
-    "random": ("random", {}),
-    "scattered": ("scattered", {}),
-    "slurm-tree": ("slurm-tree", {}),
-    "slurm-cons-tres": ("slurm-cons-tres", {}),
-    "kueue-tas": ("kueue-tas", {}),
-    "kueue-tas-best-fit": ("kueue-tas-best-fit", {}),
-    "kueue-tas-least-free": ("kueue-tas-least-free", {}),
-    "hop-bytes": ("hop-bytes", {}),
-    "hop-bytes-exact": ("hop-bytes-exact", {}),
-    "least-slowdown": ("least-slowdown", {}),
-    "bunch": ("bunch", {}),
-    "spread": ("spread", {}),
-    "best-fit": ("best-fit", {}),
-    "fgd": ("fgd", {}),
-    "gpu-packing": ("gpu-packing", {}),
-    "slurm-block": ("slurm-block", {}),
-    "segments": ("segments", {}),
+KEYED: dict[str, tuple[str, dict[str, Any]]] = {
     "segments-8": ("segments", SEGMENT),
-    "segments-isolated": ("segments-isolated", {}),
-    "segments-dedicated": ("segments-dedicated", {}),
     "segments-dedicated-8": ("segments-dedicated", SEGMENT),
-    "isolated": ("isolated", {}),
-    "isolated-hop-bytes": ("isolated-hop-bytes", {}),
-    "owned": ("dedicated", {}),
-    "jigsaw": ("jigsaw", {}),
-    "jigsaw-relaxed": ("jigsaw-relaxed", {}),
-    "laas": ("laas", {}),
-    "quiet": ("quiet-neighborhoods", {}),
+    "owned": ("dedicated", PLAIN),
+    "quiet": ("quiet-neighborhoods", PLAIN),
     "owned-half": ("dedicated", HALF),
     "owned-defrag": ("dedicated", MOVED),
     "owned-half-defrag": ("dedicated", HALF | MOVED),
     "isolated-v1": ("isolated", {SPEED_UP: "v1"}),
-    "level-spread": ("level-spread", {}),
-    "isolated-global": ("isolated-global", {}),
 }
 """By key: the engine's name of the policy, and the options of a run."""
+RECORDED = "recorded"
+"""The name of the policy, and of the queue, that repeat a log."""
+POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
+    name: (name, PLAIN)
+    for name, _ in _engine.policies()
+    if name != RECORDED and (name, PLAIN) not in KEYED.values()
+} | KEYED
+"""All of the engine's policies, as in KEYED."""
 NO_TREE = ("isolated-global",)
 """Keys of policies that do not work on trees."""
 DRAGONFLY = ("first-fit", "random", "level-spread", "isolated-global", "isolated", "least-slowdown")
 """Keys of policies whose decisions on a dragonfly are hashed."""
-RECORDED = "recorded"
-"""The name of the policy, and of the queue, that repeat a log."""
 
 NETWORKS: dict[str, Network | None] = {
     "none": None,

@@ -19,7 +19,10 @@ from topolane import Machine, Settings, Shape, Workload, _engine, sources
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-QUEUES = ("fcfs", "easy", "conservative", "slurm", "easy-strict", "easy-pinned")
+LIMITED = ("fcfs", "easy", "conservative", "slurm", "easy-strict", "easy-pinned")
+"""The queues that limits refer to, in their order."""
+QUEUES = (*LIMITED, *(name for name, _ in _engine.queues() if name not in (*LIMITED, RECORDED)))
+"""All queues. Those that are not in LIMITED have the last limit of each row with a limit for all of LIMITED."""
 MACHINES = {
     "small": "fat-tree(radix=8)",
     "theta": "fat-tree(radix=28, pods=23)",
@@ -94,7 +97,7 @@ SOURCES = {
     "theta": Source("theta-2023.swf.gz", "theta"),
 }
 Limits = tuple[int | None, ...]
-"""The number of jobs under each of the queues, in their order; None for no run."""
+"""The number of jobs under each queue of LIMITED; None for no run."""
 QUICK: list[tuple[str, str, Limits]] = [
     *itertools.product(["cab-aug-small", "cab-sep-small", "cab-nov-small"], ["none"], [(300, 300, 100)]),
     ("exp-16-small", "none", (150, 150, 60, 60, 150, 150)),
@@ -220,6 +223,8 @@ def simulations(quick: bool, seed: int, logs: Path) -> Runs:
             rows.append((name, network, (limit,), (RECORDED,), own + on_trees))
     found: Runs = {}
     for name, network, limits, queues, policies in rows:
+        if len(limits) == len(LIMITED):
+            limits += limits[-1:] * (len(QUEUES) - len(LIMITED))
         for (queue, limit), policy in itertools.product(zip(queues, limits), policies):
             assumes_speed = policy != RECORDED and SPEED_UP in POLICIES[policy][1]
             if limit is None or (assumes_speed and network != "none"):

@@ -185,6 +185,9 @@ SUITES = {
     ),
 }
 
+HOSTS = tuple(name for name, suite in SUITES.items() if "python/topolane/cluster" in suite.sources)
+"""The live systems: the suites of packages that `cluster` serves."""
+
 UNITS = (
     *(
         f"tests/nova/test_nova_{topic}.py"

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from typing import TYPE_CHECKING, Any
 
-from topolane import outages, texts
+from topolane import _engine, outages, texts
 from topolane._engine import InputError
 from topolane._engine import simulate as engine_simulate
 from topolane.failures import Failure, failures_of
@@ -95,7 +95,7 @@ class Settings:
     """In a program also an object. The policy `recorded` replays the log's node lists and start times."""
     queue: str = option(
         "easy",
-        "Queue discipline: fcfs, easy, easy-strict, easy-pinned, conservative, slurm, or recorded (the log's start times).",
+        f"Queue discipline: {', '.join(name for name, _ in _engine.queues())} (`topolane policies` describes them).",
     )
     queue_config: str | tuple[str, str] | None = option(
         None,

@@ -25,7 +25,7 @@ def test_quick_runs_decide_as_expected():
 
 
 def test_every_policy_and_queue_is_held_to_its_decisions():
-    """What is registered is hashed: a new policy adds its name to `decision_names.py` and its hashes."""
+    """What is registered is hashed: a new policy or queue adds its hashes with `run.py decisions --quick --write`."""
     names = {name for name, _ in decision_names.POLICIES.values()} | {decision_names.RECORDED}
     assert names == {name for name, _ in _engine.policies()}
     assert set(decision_names.SITE_POLICIES.values()) == {name for name, _ in _engine.site_policies()}

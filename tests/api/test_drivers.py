@@ -6,9 +6,10 @@ import ast
 from pathlib import Path
 
 import pytest
+from suites import HOSTS
 
 TREE = Path(__file__).parents[2]
-DRIVERS = {name: TREE / "python" / "topolane" / name for name in ("slurm", "kubernetes", "nova", "mpi")}
+DRIVERS = {name: TREE / "python" / "topolane" / name for name in (*HOSTS, "mpi")}
 DRIVERS |= {wing: TREE / wing / f"topolane_{wing}" for wing in ("sites", "gang")}
 OF_THE_TREE = {"depth", "levels", "crossing", "link_names"}
 """Attributes with which the rule of crossed groups, or a search of the tree, could be written a second time."""

@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from suites import HOSTS
+
 TREE = Path(__file__).parents[2]
 PACKAGE = TREE / "python" / "topolane"
 WINGS = {f"topolane_{wing}": TREE / wing for wing in ("gang", "sites", "studies")}
@@ -51,9 +53,7 @@ MAY_IMPORT = {
     "calibrate": RUNNING,
     # It measures programs and decides nothing, so drivers that need what it measures may import it.
     "mpi": RUNNING,
-    "slurm": RUNNING | {"cluster"},
-    "flux": RUNNING | {"cluster"},
-    "kubernetes": RUNNING | {"cluster"},
+    **{host: RUNNING | {"cluster"} for host in HOSTS},
     "nova": RUNNING | {"cluster", "mpi"},
     # A bounded HTTP server, for those that serve more than metrics.
     "web": RUNNING | {"cluster", "mpi"},
@@ -63,20 +63,7 @@ MAY_IMPORT = {
     # It says what drivers understand, for `topolane --version`.
     "about": RUNNING | {"slurm"},
     "writing": RUNNING | {"report"},
-    "cli": RUNNING
-    | {
-        "cluster",
-        "calibrate",
-        "mpi",
-        "about",
-        "slurm",
-        "flux",
-        "kubernetes",
-        "nova",
-        "serve",
-        "report",
-        "writing",
-    },
+    "cli": RUNNING | {"cluster", "calibrate", "mpi", "about", *HOSTS, "serve", "report", "writing"},
     "topolane_gang": RUNNING | {"cluster", "mpi", "report", "topolane_studies"},
     "topolane_gang.cli": RUNNING
     | {"cluster", "mpi", "report", "cli", "topolane_gang", "topolane_studies.cli"},

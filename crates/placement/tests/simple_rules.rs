@@ -2,15 +2,38 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
+#[path = "printed/fullest_leaf.rs"]
+mod fullest_leaf;
 
 use std::sync::Arc;
 
 use common::{build, rule, tree, whole};
-use topolane_placement::{Occupancy, Refusal, Request};
+use fullest_leaf::FullestLeaf;
+use topolane_placement::{Occupancy, Policy, Refusal, Request};
 
 fn placed(name: &str, nodes: u32, occupancy: &Occupancy) -> Vec<u32> {
     let request = Request::whole_nodes(0, nodes, 1.0);
     rule(name).place(&request, occupancy).unwrap().nodes().to_vec()
+}
+
+/// The policy that CONTRIBUTING.md prints: with 2, 1 and 3 free nodes, a job of 4 takes the leaf with 1, that with 2, and
+/// one node of the last. The page and the file that is compiled here are the same.
+#[test]
+fn the_printed_policy_takes_the_fullest_leaves() {
+    let fabric = tree(&[3, 3]);
+    let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+    occupancy.claim(&whole(&fabric, &[0, 3, 4])).unwrap();
+    let policy: &dyn Policy = &FullestLeaf;
+    let placement = policy.place(&Request::whole_nodes(0, 4, 1.0), &occupancy).unwrap();
+    assert_eq!(placement.nodes(), [5, 1, 2, 6]);
+
+    let page = include_str!("../../../CONTRIBUTING.md");
+    let (_, after) = page.split_once("policies/fullest_leaf.rs`:\n\n   ```rust\n").unwrap();
+    let (printed, _) = after.split_once("   ```").unwrap();
+    let lines = printed.lines().map(|line| line.strip_prefix("   ").unwrap_or(line));
+    let printed: String = lines.flat_map(|line| [line, "\n"]).collect();
+    let compiled = include_str!("printed/fullest_leaf.rs");
+    assert_eq!(printed.replace("use crate::", "use topolane_placement::"), compiled);
 }
 
 /// First fit takes the free nodes of lowest index.

@@ -57,7 +57,7 @@ pub fn queues() -> Vec<(&'static str, &'static str)> {
 
 /// The names of the queue disciplines, for an error message.
 pub fn queue_names() -> String {
-    QUEUES.map(|info| info.name).join(", ")
+    QUEUES.iter().map(|info| info.name).collect::<Vec<_>>().join(", ")
 }
 
 /// The first exception raised by a Python policy, because `choose` itself can only refuse. Empty for a built-in policy.

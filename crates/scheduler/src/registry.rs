@@ -14,7 +14,7 @@ pub struct QueueInfo {
 }
 
 /// All queue disciplines.
-pub const QUEUES: [QueueInfo; 7] = [
+pub const QUEUES: &[QueueInfo] = &[
     QueueInfo { name: "fcfs", summary: "in order; nothing overtakes", build: || Box::new(Fcfs) },
     QueueInfo {
         name: "easy",

@@ -5,7 +5,7 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{DISCIPLINES, PICKY, SIZE, jobs, machine, mixed, rule};
+use common::{PICKY, SIZE, disciplines, jobs, machine, mixed, rule};
 use proptest::prelude::*;
 use topolane_placement::{Decision, Refusal, Request, Share};
 use topolane_scheduler::{RunningJob, Scheduler, queue};
@@ -31,7 +31,7 @@ fn promised(scheduler: &Scheduler) -> Option<(u64, f64)> {
 /// that machine, because it comes back.
 #[test]
 fn what_never_fits_is_refused_at_once() {
-    for discipline in DISCIPLINES {
+    for discipline in disciplines() {
         let mut scheduler = scheduler("isolated", discipline);
         scheduler.set_in_service(3, false);
         assert_eq!(
@@ -55,7 +55,7 @@ fn what_never_fits_is_refused_at_once() {
 /// A job taken out of the queue neither starts nor delays others. A job that does not wait cannot be taken out.
 #[test]
 fn a_cancelled_job_is_gone() {
-    for discipline in DISCIPLINES {
+    for discipline in disciplines() {
         let mut scheduler = scheduler("first-fit", discipline);
         scheduler.submit(ask(0, 20, 10.0), 0.0).unwrap();
         scheduler.submit(ask(1, 24, 10.0), 0.0).unwrap();
@@ -82,7 +82,7 @@ fn a_cancelled_promise_holds_nothing() {
 /// becomes the head. Under conservative it overtakes no promise that was already given.
 #[test]
 fn priorities_order_the_queue() {
-    for discipline in DISCIPLINES {
+    for discipline in disciplines() {
         let mut scheduler = scheduler("first-fit", discipline);
         scheduler.submit(ask(0, 24, 10.0), 0.0).unwrap();
         assert_eq!(pass(&mut scheduler, 0.0), [0]);
@@ -107,7 +107,7 @@ fn priorities_order_the_queue() {
 /// withdrawn and submitted again has its old place.
 #[test]
 fn a_request_submitted_again_keeps_its_place() {
-    for discipline in DISCIPLINES {
+    for discipline in disciplines() {
         let mut scheduler = scheduler("first-fit", discipline);
         for order in [3, 1, 2] {
             scheduler.submit(Request { order, ..ask(order, 24, 10.0) }, 0.0).unwrap();
@@ -127,7 +127,7 @@ fn a_range_of_nodes_is_filled_in_turn() {
     let widths = |scheduler: &mut Scheduler| -> Vec<usize> {
         scheduler.pass(0.0).iter().map(|start| start.placement.nodes().len()).collect()
     };
-    for discipline in DISCIPLINES {
+    for discipline in disciplines() {
         let mut scheduler = scheduler("isolated", discipline);
         let promising = discipline == "conservative";
         scheduler.submit(ranged(0, 10.0), 0.0).unwrap();
@@ -150,7 +150,7 @@ fn a_range_of_nodes_is_filled_in_turn() {
 /// begin time at which a pass is due.
 #[test]
 fn begin_times_hide_a_job() {
-    for discipline in DISCIPLINES.into_iter().chain(["recorded"]) {
+    for discipline in disciplines().chain(["recorded"]) {
         let mut scheduler = scheduler("first-fit", discipline);
         for (id, begin) in [(0, 5.0), (1, 0.0), (2, 9.0)] {
             scheduler.submit(Request { begin, ..ask(id, 24, 3.0) }, 0.0).unwrap();
@@ -242,7 +242,7 @@ fn a_promise_that_cannot_be_kept_is_made_again() {
 /// cannot be on the reported nodes changes nothing.
 #[test]
 fn jobs_are_taken_over_as_they_run() {
-    for discipline in DISCIPLINES {
+    for discipline in disciplines() {
         let mut scheduler = scheduler("first-fit", discipline);
         scheduler.set_in_service(0, false);
         scheduler.adopt(&ask(7, 2, 10.0), vec![0, 1], 5.0).unwrap();
@@ -355,7 +355,7 @@ proptest! {
     /// Two schedulers that get the same events at the same times make the same decisions.
     #[test]
     fn the_same_events_give_the_same_decisions(jobs in mixed(40)) {
-        for discipline in DISCIPLINES {
+        for discipline in disciplines() {
             let runs = [0, 1].map(|_| common::run("random", discipline, &jobs));
             prop_assert_eq!(&runs[0], &runs[1]);
         }
@@ -366,7 +366,7 @@ proptest! {
 /// to a job while another one holds a part of it.
 #[test]
 fn shares_lie_side_by_side() {
-    for discipline in DISCIPLINES {
+    for discipline in disciplines() {
         let mut scheduler = scheduler("first-fit", discipline);
         let half = |id| Request { share: Share::part(8, 1 << 30), ..ask(id, 24, 10.0) };
         for id in 0..3 {
@@ -390,7 +390,7 @@ fn shares_lie_side_by_side() {
 fn links_go_out_of_service_and_come_back() {
     let fabric = machine();
     let second_switch = |leaf| fabric.cable(1, leaf, 0, 1, 0).unwrap();
-    for discipline in DISCIPLINES {
+    for discipline in disciplines() {
         for policy in ["dedicated", "first-fit"] {
             let mut scheduler = scheduler(policy, discipline);
             for (id, nodes) in [(0, 5), (1, 2), (2, 4)] {

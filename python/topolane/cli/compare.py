@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from topolane import failures
+from topolane import _engine, failures
 from topolane._engine import InputError
 from topolane.cli import common, over_seeds, settings, tables
 from topolane.sources import Shape
@@ -44,7 +44,7 @@ MOST_RUNS = 20
     "queues",
     default="easy",
     show_default=True,
-    help="Queue disciplines, separated by commas: fcfs, easy, easy-strict, easy-pinned, conservative, slurm, recorded (the log's start times).",
+    help=f"Queue disciplines, separated by commas: {', '.join(name for name, _ in _engine.queues())}.",
 )
 @click.option(
     "--scenarios",

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from topolane.run import Run
     from topolane.sweep import Task
 
-FORECAST_QUEUES = ("fcfs", "easy", "easy-strict", "easy-pinned", "conservative")
-"""Queues that a forecast can use, because they need only the jobs. With others, forecasts assume `easy`."""
+QUEUES_OF_LOGS = ("slurm", "recorded")
+"""Queues that a forecast cannot use, because they need more than the jobs. For them, forecasts assume `easy`."""
 REPLAYED = (
     "This is a replayed log. Starts are the engine's; a forecast knows only walltimes, so jobs that end earlier start others "
     "earlier than it says."
@@ -40,7 +40,7 @@ class ReplaySource:
         import polars
 
         self.machine, self.policy = task.fabric(), runs[0].policy
-        self.queue = task.queue if task.queue in FORECAST_QUEUES else "easy"
+        self.queue = "easy" if task.queue in QUEUES_OF_LOGS else task.queue
         self.partitions: dict[str, tuple[int, ...]] = {}
         self.title = f"{runs[0].workload} on {self.machine.name}, {self.policy}, {runs[0].queue}"
         self.notes = _notes(task, self.queue)

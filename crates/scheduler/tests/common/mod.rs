@@ -11,7 +11,7 @@ use topolane_placement::{
     policy,
 };
 use topolane_scheduler::queues::Conservative;
-use topolane_scheduler::{Pass, Queue, Reservation, Scheduler, View, queue};
+use topolane_scheduler::{Pass, QUEUES, Queue, Reservation, Scheduler, View, queue};
 
 /// The number of nodes of [`machine`]: two pods of three leaves of four nodes.
 pub const SIZE: u32 = 24;
@@ -37,7 +37,9 @@ pub const PICKY: [&str; 3] = ["isolated", "blocks", "last-run"];
 /// The disciplines that promise a start to the head alone.
 pub const EASY: [&str; 3] = ["easy", "easy-strict", "easy-pinned"];
 /// All disciplines that decide by the state and the queue alone.
-pub const DISCIPLINES: [&str; 5] = ["fcfs", "easy", "easy-strict", "easy-pinned", "conservative"];
+pub fn disciplines() -> impl Iterator<Item = &'static str> {
+    QUEUES.iter().map(|info| info.name).filter(|name| !["slurm", "recorded"].contains(name))
+}
 
 /// Gives a job an aligned block of idle nodes, whose size is the next power of two; of several such blocks, the last.
 struct Blocks;
