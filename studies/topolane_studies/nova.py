@@ -108,7 +108,7 @@ CHANGES = (
 """What the figures of BT may hang on."""
 BUSY = NovaSetting("all other VMs send all the time", duty=(0.999, 0.999))
 FAST = NovaSetting("VMs that compute 34 times as fast", speed=34e9)
-"""By so much BT gains what the paper says; found by trying speeds."""
+"""At this speed BT gains what the paper says; found by trying speeds."""
 SEVERAL = NovaSetting("four processes and cores a VM", processes=4)
 COMPARED = (BUSY, FAST, SEVERAL)
 """In which all kernels run, for a tenth of their iterations: whether BT gains more than the others."""
