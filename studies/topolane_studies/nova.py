@@ -111,7 +111,7 @@ FAST = NovaSetting("VMs that compute 34 times as fast", speed=34e9)
 """At this speed BT gains what the paper says; found by trying speeds."""
 SEVERAL = NovaSetting("four processes and cores a VM", processes=4)
 COMPARED = (BUSY, FAST, SEVERAL)
-"""In which all kernels run, for a tenth of their iterations: whether BT gains more than the others."""
+"""In which all kernels run, for a tenth of their iterations or less: whether BT gains more than the others."""
 
 
 @dataclasses.dataclass(frozen=True)

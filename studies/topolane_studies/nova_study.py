@@ -82,7 +82,10 @@ def plan(
     planned = []
     for setting, kernel in wanted:
         iterations, _ = nova_smpi.KERNELS[kernel]
-        count = max(1, iterations // QUICK) if quick or setting in nova.COMPARED else iterations
+        if quick or setting in nova.COMPARED:
+            # More processes take as much longer to simulate.
+            iterations //= QUICK * setting.processes
+        count = max(1, iterations)
         runs: dict[str, list[nova_smpi.KernelRun]] = {}
         for seed in seeds:
             for who, hosts in nova.placements(setting, seed).items():
