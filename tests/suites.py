@@ -125,9 +125,14 @@ SUITES = {
             ),
             "studies/tests/test_two_level_simulated.py",
         ],
-        ["studies/topolane_studies", "native/mpi", "docs/reference/paper-rows.md"],
+        [
+            "studies/topolane_studies",
+            "native/mpi",
+            "docs/reference/paper-rows.md",
+            *(f"docs/explanation/{topic}-paper.md" for topic in ("hop-bytes", "sc18", "sites")),
+        ],
         [],
-        650,
+        900,
     ),
     "mpi": Suite(
         ["tests/mpi", "tests/calibrate", "tests/rank_k", "tests/validation"],

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import signal
+import statistics
 import subprocess
 import sys
 from collections import Counter
@@ -17,7 +18,8 @@ from click.testing import CliRunner
 from topolane._engine import Traffic
 from topolane.cli import cli
 from topolane.compiling import Missing
-from topolane_studies import nova, nova_smpi, nova_study
+from topolane_studies import nova, nova_figure, nova_smpi, nova_study, rows_page
+from topolane_studies.whiskers import whiskers
 from waiting import DEADLINE, until
 
 ALONE = nova.NovaSetting("alone", others=False)
@@ -211,6 +213,58 @@ def test_command_prints_kernels_asked_for(programs: Path) -> None:
     assert all(not row["measured"] and row["why"] for row in bt)
 
 
+def test_pages_have_what_runs_of_the_shortest_kernels_give(programs: Path) -> None:
+    """Two rows of the page of all rows, with all seeds and iterations. The others are compared by test_paper_rows.py."""
+    seeds = nova_study.seeds_of(False)
+    planned = nova_study.plan(programs, ["is", "dt"], seeds, quick=False)
+    times = nova_study.study([one for one in planned if one[0] == nova.CHOSEN], workers=1)
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "paper-rows.md").read_text()
+    rows = {row[0]: row for row in rows_page.read(page)["nova"]}
+    found = [rows_page.cells(nova_study.unchanged_row(times, kernel, "")) for kernel in ("is", "dt")]
+    assert found == [rows[row[0]] for row in found]
+
+
+def test_several_processes_of_a_vm_compute_side_by_side(programs: Path) -> None:
+    """Each has a core of its own: four on one host take a quarter of the time of one. Each host is in the platform once,
+    so that they share its cable.
+    """
+    hosts = nova.placements(nova.SEVERAL, 1)["ours"]
+    ranks = tuple(host for host in hosts for _ in range(4))
+    one, four = (nova_smpi.KernelRun(programs, "ep", 1, nova.SEVERAL, 1, of) for of in (hosts, ranks))
+    assert nova_smpi.seconds(four) == pytest.approx(nova_smpi.seconds(one) / 4, rel=0.01)
+    routes = [nova_smpi.platform(each).splitlines()[0].split()[3] for each in (one, four)]
+    assert routes[0] == routes[1]
+
+
+def test_what_is_compared_runs_all_kernels_and_changes_bt_alone() -> None:
+    """On both networks, and where it is asked whether BT gains most, all kernels run; under the other changes BT. A rank
+    runs on its VM's host. --quick has no changed settings.
+    """
+    planned = nova_study.plan(Path(), ["bt", "cg"], range(1, 2), quick=False)
+    kernels: dict[str, list[str]] = {}
+    for setting, kernel, runs in planned:
+        kernels.setdefault(setting.name, []).append(kernel)
+        for of in runs.values():
+            assert [Counter(run.hosts) for run in of] == [
+                dict.fromkeys(run.hosts, setting.processes) for run in of
+            ]
+    both = [nova.CHOSEN, nova.ETHERNET, *nova.COMPARED]
+    assert kernels == {
+        **{setting.name: ["bt", "cg"] for setting in both},
+        **{setting.name: ["bt"] for setting in nova.CHANGES},
+    }
+    quick = nova_study.plan(Path(), ["bt"], range(1, 2), quick=True)
+    assert [setting for setting, _, _ in quick] == [nova.CHOSEN, nova.ETHERNET]
+
+
+@pytest.mark.parametrize(("setting", "least", "most"), [(nova.CHOSEN, 0.0, 0.5), (nova.BUSY, 0.999, 0.999)])
+def test_others_send_for_the_share_of_the_setting(
+    setting: nova.NovaSetting, least: float, most: float
+) -> None:
+    duties = [group.duty for seed in SEEDS for group in nova.other_groups(setting, seed)]
+    assert all(least <= duty <= most for duty in duties)
+
+
 def test_figures_and_their_points_are_written(programs: Path, tmp_path: Path) -> None:
     """--out draws all kernels by stock and ours with mean, shortest and longest run of each, and hop-bytes of a split."""
     chosen = ["--quick", "--seeds", "2", "--kernel", "is", "--kernel", "dt", "--jobs", "1"]
@@ -225,6 +279,22 @@ def test_figures_and_their_points_are_written(programs: Path, tmp_path: Path) ->
     assert {tuple(line.split(",")[:2]) for line in lines} == {
         (kernel, who) for kernel in ("is", "dt") for who in nova.POLICIES
     }
+
+
+def test_equal_times_have_whiskers_of_no_length() -> None:
+    """On a switch of its own the group takes the same time with every seed. The mean of such times may differ from them
+    in the last bit; the figure is drawn all the same, and its bars and whiskers are the mean, the least and the most.
+    """
+    times = nova_study.KernelTimes(
+        "bt", 1, nova.CHOSEN, {"stock": [0.15, 0.2, 0.1], "ours": [0.98 / 10, 0.98 / 10, 0.98 / 10]}
+    )
+    containers = nova_figure.times_figure([times]).axes[0].containers
+    stock, ours = (each for each in containers if hasattr(each, "errorbar"))
+    assert [bars.patches[0].get_height() for bars in (stock, ours)] == pytest.approx([1.0, 0.098 / 0.15])
+    ends = [bars.errorbar.lines[2][0].get_segments()[0][:, 1] for bars in (stock, ours)]
+    assert ends[0] == pytest.approx([0.1 / 0.15, 0.2 / 0.15]) and ends[1] == pytest.approx([0.098 / 0.15] * 2)
+    below, above = whiskers([0.098] * 3)
+    assert statistics.fmean([0.098] * 3) > 0.098 and 0 < below < 1e-16 and above == 0
 
 
 def kernel_times(kernel: str, stock: list[float], ours: list[float]) -> nova_study.KernelTimes:

@@ -287,6 +287,22 @@ def test_the_figures_show_every_pair_with_the_papers_figures(tmp_path):
         for column, drawn in zip((OBLIVIOUS, AWARE, V1, V2), axes.containers[1::2], strict=True):
             heights = [patch.get_height() for patch in drawn.patches]
             assert heights == pytest.approx([pair.waits[column] for pair in pairs])
+    (axes,) = sc18_figures.changes(results, "makespan", "Makespan", sc18.later_ends).axes
+    diamonds = [list(line.get_ydata()) for line in axes.lines if line.get_marker() == "D"]
+    assert diamonds == [[9.0] * 4, [9.0, 0.0, 0.0, 0.0], [4.0, 0.0, 0.0, 0.0]]
+
+
+def test_whiskers_reach_from_the_least_to_the_most_of_the_seeds():
+    """Three seeds of one cell: the bar is their mean, the whisker ends at the least and at the most."""
+    runs = {key: of * 3 for key, of in as_published().items()}
+    runs["Aug Cab", AWARE] = [
+        {**runs["Aug Cab", AWARE][0], "mean_wait": hours * HOUR} for hours in (0.5, 1.0, 2.4)
+    ]
+    axes = sc18_figures.waits(sc18.Sc18Results(runs)).axes[0]
+    aware = next(each for each in axes.containers if each.get_label() == AWARE and hasattr(each, "errorbar"))
+    assert aware.patches[0].get_height() == pytest.approx(1.3)
+    (whiskers,) = aware.errorbar.lines[2]
+    assert whiskers.get_segments()[0][:, 1] == pytest.approx([0.5, 2.4])
 
 
 def test_a_real_run_as_tables(one_light_pair, capsys, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from topolane_studies import nova
+from topolane_studies.whiskers import whiskers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,8 +42,8 @@ def times_figure(found: Sequence[KernelTimes]) -> Figure:
     axes = drawn.add_subplot()
     for place, who in enumerate(SHOWN):
         means = [each.mean(who) / each.mean("stock") for each in found]
-        ends = [(each.mean(who) - min(each.seconds[who]), each.most(who) - each.mean(who)) for each in found]
-        errors = [[end[side] / each.mean("stock") for end, each in zip(ends, found)] for side in (0, 1)]
+        scaled = [[one / each.mean("stock") for one in each.seconds[who]] for each in found]
+        errors = list(zip(*map(whiskers, scaled)))
         where = [index + 0.4 * (place - 0.5) for index in range(len(found))]
         axes.bar(where, means, 0.38, yerr=errors, color=series(place), ecolor=MUTED, capsize=3, label=who)
     axes.set_xticks(range(len(found)), [each.kernel.upper() for each in found])

@@ -75,7 +75,9 @@ def build(folder: Path) -> Path:
 def platform(run: KernelRun) -> str:
     """The fabric by our routes and capacities, and who else sends, as `native/platform.cpp` reads it."""
     network, routing = run.setting.network, run.setting.machine().routing("d-mod-k")
-    groups = [run.hosts, *(group.hosts for group in nova.other_groups(run.setting, run.seed))]
+    # A host with several ranks is named once.
+    own = tuple(dict.fromkeys(run.hosts))
+    groups = [own, *(group.hosts for group in nova.other_groups(run.setting, run.seed))]
     pairs = [pair for hosts in groups for pair in itertools.permutations(hosts, 2)]
     paths = [routing.path(*pair) for pair in pairs]
     ends = {channel for path in paths for channel in (path[0], path[-1])}

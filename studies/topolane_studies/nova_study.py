@@ -72,19 +72,26 @@ class KernelTimes:
 def plan(
     programs: Path, kernels: Sequence[str], seeds: Sequence[int], quick: bool
 ) -> list[tuple[NovaSetting, str, dict[str, list[nova_smpi.KernelRun]]]]:
-    """The runs of every (setting, kernel) by who places: all kernels on both networks, BT under every change."""
+    """The runs of every (setting, kernel) by who places: all kernels on both networks, BT under every change, and all
+    kernels where it is asked whether BT gains most.
+    """
     wanted = [(setting, kernel) for setting in (nova.CHOSEN, nova.ETHERNET) for kernel in kernels]
-    if "bt" in kernels and not quick:
-        wanted += [(change, "bt") for change in nova.CHANGES]
+    if not quick:
+        wanted += [(change, "bt") for change in nova.CHANGES if "bt" in kernels]
+        wanted += [(setting, kernel) for setting in nova.COMPARED for kernel in kernels]
     planned = []
     for setting, kernel in wanted:
         iterations, _ = nova_smpi.KERNELS[kernel]
-        count = max(1, iterations // QUICK) if quick else iterations
+        if quick or setting in nova.COMPARED:
+            # More processes take as much longer to simulate.
+            iterations //= QUICK * setting.processes
+        count = max(1, iterations)
         runs: dict[str, list[nova_smpi.KernelRun]] = {}
         for seed in seeds:
             for who, hosts in nova.placements(setting, seed).items():
+                ranks = tuple(host for host in hosts for _ in range(setting.processes))
                 runs.setdefault(who, []).append(
-                    nova_smpi.KernelRun(programs, kernel, count, setting, seed, hosts)
+                    nova_smpi.KernelRun(programs, kernel, count, setting, seed, ranks)
                 )
         planned.append((setting, kernel, runs))
     return planned

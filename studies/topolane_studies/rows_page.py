@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 HEAD = """# Every row of every study
 
-`topolane paper all --page FILE` writes this page; with `--only`, other studies keep the rows that they have. `studies/tests/test_rows_page.py`
-runs studies again and compares. [How rows are judged](../explanation/paper-figures.md). A row without a value or a direction has an empty cell.
+`topolane paper all --page FILE` writes this page; with `--only`, other studies keep the rows that they have. `test_paper_rows.py`,
+`test_rows_page.py` and `test_paper_sites.py` in `studies/tests` run the studies again and compare. [How rows are
+judged](../explanation/paper-figures.md). A row without a value or a direction has an empty cell.
 """
 SUMMARY = ("study", "given", "tested", "agree in value", "agree in direction")
 COLUMNS = ("what", "paper", "ours", "value", "direction", "given")

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from topolane_studies import sc18, sc18_months
 from topolane_studies.sc18 import AWARE, BINS, CLASSES, COLUMNS, HOUR, OBLIVIOUS, V1, V2
+from topolane_studies.whiskers import whiskers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from matplotlib.axes import Axes
@@ -47,13 +48,11 @@ def bars(
     for place, (name, values) in enumerate(ours.items()):
         where = [index + width * (place - (len(ours) - 1) / 2) for index in range(len(groups))]
         means = [statistics.fmean(each) for each in values]
-        least = [mean - min(each) for mean, each in zip(means, values)]
-        most = [max(each) - mean for mean, each in zip(means, values)]
         axes.bar(
             where,
             means,
             0.94 * width,
-            yerr=[least, most],
+            yerr=list(zip(*map(whiskers, values))),
             color=series(hues.index(name) if name in hues else place),
             ecolor=MUTED,
             capsize=2,
@@ -116,8 +115,10 @@ def by_seed(results: Sc18Results, pair: Pair, column: str, key: str, unit: float
     return [total / jobs / unit for jobs, total in found if jobs]
 
 
-def changes(results: Sc18Results, key: str, what: str, paper: Mapping[str, float]) -> Figure:
-    """A change in per cent against oblivious, of the pairs that are overloaded."""
+def changes(
+    results: Sc18Results, key: str, what: str, paper: Callable[[Pair], Mapping[str, float]]
+) -> Figure:
+    """A change in per cent against oblivious, of the pairs that are overloaded. paper: its changes by column."""
     from topolane.report.with_matplotlib import figure
 
     drawn = figure(9, 3.4)
@@ -127,12 +128,8 @@ def changes(results: Sc18Results, key: str, what: str, paper: Mapping[str, float
         column: [[100 * (one - 1) for one in results.against_oblivious(pair, column, key)] for pair in pairs]
         for column in (AWARE, V1, V2)
     }
-    bars(
-        axes,
-        [pair.name for pair in pairs],
-        ours,
-        {name: [value] * len(pairs) for name, value in paper.items()},
-    )
+    printed = {column: [paper(pair).get(column) for pair in pairs] for column in ours}
+    bars(axes, [pair.name for pair in pairs], ours, printed)
     axes.set_ylabel("per cent of oblivious")
     axes.set_title(what)
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
@@ -212,8 +209,8 @@ def write(folder: Path, results: Sc18Results) -> None:
             aph(results),
             waits(results),
             waits_by_size(results),
-            changes(results, use, "Utilisation while jobs wait", {AWARE: -10.0}),
-            changes(results, late, "Makespan (the paper: up to)", {AWARE: 9.0}),
+            changes(results, use, "Utilisation while jobs wait", lambda _: {AWARE: sc18.LOST_USE}),
+            changes(results, late, "Makespan (the paper's aware: up to)", sc18.later_ends),
             job_sizes(results),
             nodes_each_hour(results),
         )

@@ -1,4 +1,4 @@
-//! EASY whose reservation names nodes.
+//! EASY that lets fewer jobs overtake: only those that end before the reservation, or around its nodes.
 #![allow(clippy::unwrap_used, clippy::float_cmp)]
 
 mod common;
@@ -8,10 +8,13 @@ use proptest::prelude::*;
 use topolane_placement::Share;
 use topolane_scheduler::{Pass, Queue, Scheduler, View};
 
-/// The rule in plain form, with nothing kept from pass to pass: the head gets nodes at the earliest end at which the
-/// policy can place it. A job that ends by then is placed as the machine is now. Another is placed in the state in which
-/// the head is on its nodes already, next to all running jobs, and starts if the head can still be placed then.
-struct Plain;
+/// Both rules in plain form, with nothing kept from pass to pass: the head gets nodes at the earliest end at which the
+/// policy can place it. A job that ends by then is placed as the machine is now. Under `easy-strict` no other job starts.
+/// Under `easy-pinned` another is placed in the state in which the head is on its nodes already, next to all running
+/// jobs, and starts if the head can still be placed then.
+struct Plain {
+    strict: bool,
+}
 
 impl Queue for Plain {
     fn name(&self) -> &'static str {
@@ -43,6 +46,9 @@ impl Queue for Plain {
         for job in jobs.collect::<Vec<_>>() {
             let request = &waiting[job].request;
             let in_time = now + waiting[job].walltime <= at;
+            if self.strict && !in_time {
+                continue;
+            }
             let state = if in_time { &*view.occupancy } else { &with_head };
             let Ok(placement) = policy.place(request, state) else { continue };
             if !in_time {
@@ -60,10 +66,16 @@ impl Queue for Plain {
 }
 
 fn agrees_with_the_plain_form(policy: &str, jobs: &[Job]) {
-    let quick = run(policy, "easy-pinned", jobs);
-    let mut scheduler = Scheduler::new(machine(), rule(policy), Box::new(Plain));
-    let plain = common::drive(&mut scheduler, jobs, |_, _| ());
-    assert_eq!((quick.start, quick.nodes), (plain.start, plain.nodes), "{policy}");
+    for (discipline, strict) in [("easy-strict", true), ("easy-pinned", false)] {
+        let quick = run(policy, discipline, jobs);
+        let mut scheduler = Scheduler::new(machine(), rule(policy), Box::new(Plain { strict }));
+        let plain = common::drive(&mut scheduler, jobs, |_, _| ());
+        assert_eq!(
+            (quick.start, quick.nodes),
+            (plain.start, plain.nodes),
+            "{discipline} over {policy}"
+        );
+    }
 }
 
 proptest! {

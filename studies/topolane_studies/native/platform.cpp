@@ -21,6 +21,9 @@ namespace s4u = simgrid::s4u;
 
 namespace {
 
+// Of a host: more than it has processes, so that each has one of its own.
+constexpr int CORES = 64;
+
 template <typename T> T take(std::istream& in)
 {
   T value;
@@ -73,7 +76,7 @@ void build(std::istream& in)
   auto* zone         = s4u::create_full_zone("machine");
   std::vector<s4u::Host*> host;
   for (size_t i = 0; i < hosts; i++)
-    host.push_back(zone->create_host("n" + std::to_string(i), speed)->seal());
+    host.push_back(zone->create_host("n" + std::to_string(i), speed)->set_core_count(CORES)->seal());
   std::vector<const s4u::Link*> link;
   for (size_t i = 0; i < links; i++) {
     const auto bandwidth = take<double>(in);

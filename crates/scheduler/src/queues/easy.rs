@@ -112,8 +112,8 @@ impl Easy {
         Easy { overtaking: Overtaking::EndsBefore, ..Easy::default() }
     }
 
-    /// EASY in which the head's reservation names nodes, as flux-sched does in the study of Smith and others (SC'18). A
-    /// job that runs past the reservation is placed as if the head were on these nodes already, next to all running
+    /// EASY in which the head's reservation names nodes, as flux-sched does in the study of Pollard and others (SC'18).
+    /// A job that runs past the reservation is placed as if the head were on these nodes already, next to all running
     /// jobs.
     pub fn pinned() -> Self {
         Easy { overtaking: Overtaking::AroundReserved, ..Easy::default() }
