@@ -19,7 +19,7 @@
 #define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 #define FILE_OF(name) FOLDER "/" name
 
-int list_for_each_ro(void *list, void *function, void *with);
+int slurm_list_for_each_ro(void *list, void *function, void *with);
 
 typedef struct {
     void *(*run)(void *);
@@ -79,11 +79,11 @@ int pthread_rwlock_unlock(pthread_rwlock_t *lock)
     return result;
 }
 
-int list_for_each_ro(void *list, void *function, void *with)
+int slurm_list_for_each_ro(void *list, void *function, void *with)
 {
     if (has_waited)
         make(FILE_OF("looked"));
-    return NEXT(list_for_each_ro)(list, function, with);
+    return NEXT(slurm_list_for_each_ro)(list, function, with);
 }
 
 int unlink(const char *path)
