@@ -54,8 +54,8 @@ class Waiting(Site):
 def site(built: Path, inside: Inside, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Waiting]:
     folder, directory = tmp_path_factory.mktemp("waits"), tmp_path_factory.mktemp("slurm")
     library = folder / "waiting_look.so"
-    words = ["cc", "-shared", "-fPIC", f'-DFOLDER="{folder}"', HERE / "waiting_look.c", "-ldl", "-o", library]
-    subprocess.run(words, check=True)
+    words = ["cc", "-shared", "-fPIC", f'-DFOLDER="{folder}"', "-ldl", "-o"]
+    subprocess.run([*words, library, HERE / "waiting_look.c"], check=True)
     inside = Inside(inside.prefix, inside.environment | {"SLURMCTLD_PRELOAD": str(library)})
     options = ("--partitions", PARTITIONS, "--backup", "yes")
     with plugin_cluster(built, inside, directory, *options) as cluster:
@@ -80,8 +80,9 @@ def test_slurmctld_ends(site: Waiting, when: str) -> None:
     if when == "at-end":
         site.file("at-end").touch()
     before = len(site.log())
-    site.cluster.script("stop", "slurmctld")
-    assert not (site.cluster.directory / "run" / "slurmctld.pid").exists(), "slurmctld ended by itself"
+    site.cluster.run("scontrol", "shutdown", "slurmctld")
+    until(lambda: not site.cluster.lives("slurmctld"), "the end of slurmctld")
+    assert not (site.cluster.directory / "run" / "slurmctld.pid").exists(), "slurmctld ended in order"
     site.ended(site.log()[before:])
     assert site.file("freed").exists() == (when == "at-end")
     assert not site.file("looked").exists()
