@@ -126,7 +126,7 @@ def test_a_second_slurmctld_takes_over_under_load(backed: Site) -> None:
         assert {job: backed.owners().get(job) for job in long} == before
         assert backed.waits(fourth), "no uplink is left"
         backed.cluster.run("scancel", third, fourth)
-    assert load.looks > 20
+    assert load.looks > 10
     backed.check(tree.listed(backed.cluster.run("squeue", "-h", "-t", "R", "-o", "%A %P %N"), time.time()))
 
 
