@@ -273,7 +273,7 @@ def test_another_machine_file_while_jobs_own_links(quiet: Site) -> None:
     waiting = quiet.cluster.submit("-p", "powned", "-w", ACROSS[3])
     assert quiet.waits(waiting)
     assert "the file of owned links is not used: it is of another machine file" in quiet.log()
-    inside = quiet.start("-p", "powned", "-N", 2)
+    inside = quiet.start("-p", "powned", "-w", "node[5-6]")
     quiet.check(quiet.running() or [])
     assert {first, isolated, inside} == {job.job for job in quiet.running() or []}
     quiet.cluster.run("scancel", first)
