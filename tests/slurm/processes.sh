@@ -71,9 +71,10 @@ start() {
     done
 }
 
+# SLURMCTLD_PRELOAD: a library of a test that each slurmctld loads first.
 start_slurmctld() {
     ! answers primary || die 1 "a slurmctld runs already"
-    clean slurmctld >>"$DIR/log/start.log" 2>&1 || die 1 "slurmctld did not start"
+    clean ${SLURMCTLD_PRELOAD:+"LD_PRELOAD=$SLURMCTLD_PRELOAD"} slurmctld >>"$DIR/log/start.log" 2>&1 || die 1 "slurmctld did not start"
     local try
     for ((try = 0; try < 300; try++)); do
         ! answers primary || return 0
@@ -94,7 +95,7 @@ start_backup() {
     touch "$DIR/log/backup.log"
     { cat "$tree/etc/hosts" && echo "127.0.0.2 backup"; } >"$DIR/run/backup.hosts"
     # shellcheck disable=SC2016
-    clean unshare --uts --mount sh -c '
+    clean ${SLURMCTLD_PRELOAD:+"LD_PRELOAD=$SLURMCTLD_PRELOAD"} unshare --uts --mount sh -c '
         hostname backup
         mount --bind "$1/run/backup.hosts" "$2/etc/hosts"
         mount --bind "$1/log/backup.log" "$2$1/log/slurmctld.log"

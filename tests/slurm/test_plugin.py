@@ -17,7 +17,7 @@ from pathlib import Path
 import links_in_tree as tree
 import pytest
 from live_cluster import Cluster, Inside, running
-from plugin_site import check, faulty_engine, plugin_cluster, plugin_conf, saved
+from plugin_site import LACKS_NODES, check, faulty_engine, plugin_cluster, plugin_conf, saved
 from topolane.cluster.decided import Decided
 from topolane.cluster.view import ISOLATED, NONE
 from topolane.slurm import plugin_state
@@ -260,7 +260,7 @@ def test_a_job_waits_for_links_and_starts_when_they_are_free(quiet: Site) -> Non
     # Leaves 1-3 and five nodes of leaf 4 are taken, leaf 4 is crossed; the same in the other pod.
     jobs = [quiet.start("-p", "pbatch", "-N", 23) for _ in range(2)]
     waiting = quiet.cluster.submit("-p", "pbatch", "-N", 2, script="sleep 300")
-    assert quiet.waits(waiting) in ("Resources", "Priority")
+    assert quiet.waits(waiting) in LACKS_NODES
     alone = quiet.start("-p", "pbatch", "-N", 1)
     quiet.cluster.run("scancel", jobs[0])
     until(lambda: bool(quiet.nodes(waiting)), "the start")
@@ -276,7 +276,7 @@ def test_what_is_published_of_jobs(configured: Site) -> None:
     outside = configured.start("-p", "pstock", "-N", 1)
     before = time.time()
     waiting = configured.cluster.submit("-p", "pbatch", "-N", 3, script="sleep 300")
-    assert configured.waits(waiting) in ("Resources", "Priority")
+    assert configured.waits(waiting) in LACKS_NODES
     published = configured.published()
     assert (published.machine, published.nodes, published.problems) == ("machine.toml", NODES, ())
     rules = ["topolane.conf line 3", "topolane.conf line 6"]
@@ -333,7 +333,7 @@ def test_a_suspended_job_keeps_its_links(quiet: Site) -> None:
     quiet.cluster.run("scontrol", "suspend", first)
     until(lambda: quiet.cluster.run("squeue", "-h", "-o", "%t", "-j", first).strip() == "S", "the suspension")
     waiting = quiet.cluster.submit("-p", "pbatch", "-N", 6, "-t", 30, script="sleep 300")
-    assert quiet.waits(waiting) in ("Resources", "Priority")
+    assert quiet.waits(waiting) in LACKS_NODES
     quiet.cluster.run("scontrol", "resume", first)
     quiet.cluster.run("scancel", second)
     until(lambda: bool(quiet.nodes(waiting)), "the start")
@@ -367,7 +367,7 @@ def test_stock_jobs_keep_off_isolated_ones_unless_they_may_share(configured: Sit
     for _ in range(2):
         configured.start("-p", "pbatch", "-N", 23)
     waiting = configured.cluster.submit("-p", "pstock", "-N", 2, script="sleep 300")
-    assert configured.waits(waiting) in ("Resources", "Priority")
+    assert configured.waits(waiting) in LACKS_NODES
     configured.configure(Outside="share")
     for _ in range(2):
         configured.start("-p", "pbatch", "-N", 23)

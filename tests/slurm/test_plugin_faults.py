@@ -126,7 +126,7 @@ def test_a_second_slurmctld_takes_over_under_load(backed: Site) -> None:
         assert {job: backed.owners().get(job) for job in long} == before
         assert backed.waits(fourth), "no uplink is left"
         backed.cluster.run("scancel", third, fourth)
-    assert load.looks > 20
+    assert load.looks > 10
     backed.check(tree.listed(backed.cluster.run("squeue", "-h", "-t", "R", "-o", "%A %P %N"), time.time()))
 
 
@@ -273,7 +273,7 @@ def test_another_machine_file_while_jobs_own_links(quiet: Site) -> None:
     waiting = quiet.cluster.submit("-p", "powned", "-w", ACROSS[3])
     assert quiet.waits(waiting)
     assert "the file of owned links is not used: it is of another machine file" in quiet.log()
-    inside = quiet.start("-p", "powned", "-N", 2)
+    inside = quiet.start("-p", "powned", "-w", "node[5-6]")
     quiet.check(quiet.running() or [])
     assert {first, isolated, inside} == {job.job for job in quiet.running() or []}
     quiet.cluster.run("scancel", first)

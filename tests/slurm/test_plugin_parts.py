@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from topolane.slurm.plugin_conf import PluginConf, PolicyRule
 from topolane.slurm.plugin_install import POLICIES
 from topolane.slurm.plugin_state import PluginJobs
 from topolane.slurm.room_plan import make_plan
+from waiting import DEADLINE
 
 HERE = Path(__file__).parent
 PARTS = (
@@ -32,15 +34,22 @@ PARTS = (
 )
 
 
-@pytest.fixture(scope="module")
-def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program with these parts, under the address and undefined-behaviour sanitizers, leaks included."""
-    sources = [HERE / "plugin_parts.c", *(plugin_build.SOURCES / f"{part}.c" for part in PARTS)]
+PUBLISHING = ("publish", "record", "waiting", "links_out", "links_file", "whole_file")
+
+
+def compiled(name: str, parts: Sequence[str], directory: Path) -> Path:
+    """A program of the tests with parts of the plugin, under the address and undefined-behaviour sanitizers, leaks included."""
+    sources = [HERE / f"{name}.c", *(plugin_build.SOURCES / f"{part}.c" for part in parts)]
     words = ["cc", "-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror", "-I", plugin_build.SOURCES]
     words += ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
-    program = tmp_path_factory.mktemp("parts") / "parts"
+    program = directory / name
     subprocess.run([*words, *sources, "-ldl", "-o", program], check=True)
     return program
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compiled("plugin_parts", PARTS, tmp_path_factory.mktemp("parts"))
 
 
 def test_the_parts_without_slurm(parts: Path, engine: Path, tmp_path: Path) -> None:
@@ -51,6 +60,15 @@ def test_the_parts_without_slurm(parts: Path, engine: Path, tmp_path: Path) -> N
     cases = json.loads((HERE.parent / "cluster" / "record_cases.json").read_text())
     texts = [case["text"] for case in cases if case["host"] == "slurm"]
     assert (tmp_path / "records").read_text().splitlines() == texts
+
+
+def test_publishing_ends_while_its_thread_waits_or_looks(tmp_path: Path) -> None:
+    """A caller that has the locks for which the thread waits never waits for it. The thread then looks at nothing, frees the locks,
+    and another one publishes. What a look uses is there until the look has ended."""
+    program = compiled("publish_parts", PUBLISHING, tmp_path)
+    done = subprocess.run([program, tmp_path], capture_output=True, text=True, timeout=DEADLINE)
+    assert (done.returncode, done.stdout) == (0, "ok\n"), done.stderr
+    assert (tmp_path / plugin_state.COUNTERS).read_text().startswith("active 1\n")
 
 
 def published(parts: Path, directory: Path, text: bytes) -> tuple[PluginJobs, PluginConf]:

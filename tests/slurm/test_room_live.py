@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from live_cluster import Cluster, Inside
-from plugin_site import plugin_cluster
+from plugin_site import LACKS_NODES, plugin_cluster
 from waiting import DEADLINE, until
 
 pytest.importorskip("prometheus_client", reason="needs the extra slurm: prometheus-client")
@@ -96,8 +96,9 @@ class Site:
         return sum(map(gpus, lines))
 
     def states(self, job: int) -> list[str]:
-        """State and reason of each task of a job."""
-        return self.cluster.run("squeue", "-h", "-r", "-o", "%T %r", "-j", job).splitlines()
+        """State and reason of each task of a job, in the words of Slurm alone."""
+        said = self.cluster.run("squeue", "-h", "-r", "-o", "%T %r", "-j", job)
+        return said.replace(LACKS_NODES[-1], "Resources").splitlines()
 
     def start(self, *words: object) -> int:
         job = self.cluster.submit(*words, script="sleep 900")

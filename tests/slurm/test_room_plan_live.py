@@ -14,7 +14,7 @@ from typing import Any
 import links_in_tree as tree
 import pytest
 from live_cluster import Inside
-from plugin_site import PARTITIONS, RULES, Site, plugin_cluster
+from plugin_site import LACKS_NODES, PARTITIONS, RULES, Site, plugin_cluster
 from waiting import DEADLINE, until
 
 LEAVES = ("node[1-6]", "node[7-12]", "node[13-18]", "node[19-24]")
@@ -53,7 +53,7 @@ class Room(Site):
     def wait(self, *words: object) -> int:
         """A wide isolated job that waits, which the plugin or Slurm has looked at."""
         job = self.cluster.submit("-p", "pbatch", "--priority=2000", *words, script="sleep 600")
-        until(lambda: self.reason(job) in ("Resources", "Priority"), "a look at the job")
+        until(lambda: self.reason(job) in LACKS_NODES, "a look at the job")
         return job
 
     def reason(self, job: object) -> str:
@@ -159,7 +159,7 @@ def test_links_that_jobs_own_are_made_free_too(quiet: Room) -> None:
         quiet.start("-p", "powned", "-w", f"node[{each},{each + 6}]", "--priority=1000") for each in (1, 2, 3)
     ]
     wide = quiet.cluster.submit("-p", "powned", "-N", 6, "--priority=2000")
-    until(lambda: quiet.reason(wide) in ("Resources", "Priority"), "a look at the job")
+    until(lambda: quiet.reason(wide) in LACKS_NODES, "a look at the job")
     plan = quiet.plan(wide)
     gone = requeued(plan)
     assert gone and gone <= set(small) and other not in gone
@@ -228,7 +228,7 @@ def test_apply_makes_links_free_too(quiet: Room, tmp_path: Path) -> None:
     for each in (1, 2, 3):
         quiet.start("-p", "powned", "-w", f"node[{each},{each + 6}]", "--priority=1000")
     wide = quiet.cluster.submit("-p", "powned", "-N", 8, "--priority=2000", script="sleep 600")
-    until(lambda: quiet.reason(wide) in ("Resources", "Priority"), "a look at the job")
+    until(lambda: quiet.reason(wide) in LACKS_NODES, "a look at the job")
     plan = quiet.plan(wide, "--out", tmp_path / "plan")
     quiet.command("apply", tmp_path / "plan", "--timeout", 240)
     assert quiet.nodes(wide) == tree.expanded(plan["nodes"])

@@ -37,6 +37,8 @@ static bool has_thread;
 static bool has_ended; /* the thread has ended; one that hung may still run */
 static const Looks *looks;
 static bool is_beginning; /* the thread waits in looks->begin, and uses nothing of the data here */
+static bool is_looking;   /* the thread is in looks->look, and uses what the caller of publish_close frees next */
+static pthread_cond_t has_looked = PTHREAD_COND_INITIALIZER;
 static unsigned era;      /* counts the threads. One that was abandoned in `begin` is not of the present era */
 static char *to_directory, *about;
 static bool is_active;
@@ -178,9 +180,15 @@ static bool look(unsigned own)
     bool is_own = own == era, looks_now = is_own && !is_ending;
     if (is_own)
         is_beginning = false;
+    is_looking = is_looking || looks_now;
     pthread_mutex_unlock(&lock);
-    if (looks_now)
+    if (looks_now) {
         how->look();
+        pthread_mutex_lock(&lock);
+        is_looking = false;
+        pthread_cond_signal(&has_looked);
+        pthread_mutex_unlock(&lock);
+    }
     how->end();
     return is_own;
 }
@@ -363,6 +371,8 @@ void publish_close(void)
     pthread_mutex_lock(&lock);
     is_ending = true;
     pthread_cond_signal(&news);
+    while (is_looking)
+        pthread_cond_wait(&has_looked, &lock);
     bool is_away = is_beginning;
     era += is_away;
     pthread_mutex_unlock(&lock);

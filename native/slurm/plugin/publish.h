@@ -43,7 +43,7 @@ bool publish_is_due(uint32_t job, time_t now);
 void publish_refused(Refused refused, const uint32_t *candidates, size_t count);
 
 /* Lets the thread finish its writing and ends it. If the disk does not answer, or the caller has what the thread waits for in
- * `begin`, the thread is abandoned. */
+ * `begin`, the thread is abandoned. A look is waited for, so the caller must have nothing that `look` waits for. */
 void publish_close(void);
 
 #endif
