@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
-use topolane_fabric::{Fabric, NodeSet};
+use topolane_fabric::{Fabric, NodeSet, Torus};
 use topolane_placement::{
     Amounts, KeepOff, LinkUse, Occupancy, Placement, Refusal, Request, Share, areas, policy,
 };
@@ -66,7 +66,7 @@ proptest! {
         let (_, occupancy) = run(name, &fabric, &events, |_, _| {});
         let request = Request::whole_nodes(99, nodes, 1.0);
         let is_dragonfly = fabric.wiring().dragonfly().is_some();
-        let is_pod = fabric.wiring().torus().is_some_and(|torus| torus.is_pod());
+        let is_pod = fabric.wiring().torus().is_some_and(Torus::is_pod);
         prop_assume!(is_dragonfly || name != "isolated-global");
         for keep_off in [KeepOff::All, KeepOff::AllBetweenGroups, KeepOff::Isolated] {
             let found = areas(&request, &occupancy, keep_off);
@@ -78,17 +78,15 @@ proptest! {
                 let chosen: Vec<_> = at.into_iter().map(|at| left.remove(at)).collect();
                 let placement = Placement::new(&fabric, chosen, Share::Whole);
                 let placement = match keep_off {
-                    KeepOff::All => placement.isolated(true),
                     KeepOff::AllBetweenGroups if is_dragonfly => placement.isolated_between_groups(&fabric),
-                    KeepOff::AllBetweenGroups => placement.isolated(true),
+                    KeepOff::All | KeepOff::AllBetweenGroups => placement.isolated(true),
                     KeepOff::Isolated => placement,
                 };
                 prop_assert!(occupancy.has_room_for(&placement), "{:?}: {:?}", keep_off, placement.nodes());
             }
             let rule = match keep_off {
-                KeepOff::All => "isolated",
                 KeepOff::AllBetweenGroups if is_dragonfly => "isolated-global",
-                KeepOff::AllBetweenGroups => "isolated",
+                KeepOff::All | KeepOff::AllBetweenGroups => "isolated",
                 KeepOff::Isolated => continue,
             };
             if !is_pod && policy(rule, 1).unwrap().place(&request, &occupancy).is_ok() {
