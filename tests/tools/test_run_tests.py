@@ -1,4 +1,4 @@
-"""tools/run_tests.py: what it starts ends with it."""
+"""tools/run_tests.py: what it starts ends with it, and which of its parts have failed."""
 
 from __future__ import annotations
 
@@ -45,3 +45,29 @@ def test_tests_may_send_ctrl_c_also_where_the_runner_ignores_it() -> None:
     ignoring = 'trap \'\' INT; exec "$0" -c "$1"'
     done = subprocess.run(["sh", "-c", ignoring, sys.executable, script], capture_output=True, text=True)
     assert "FAILED" in done.stdout, done
+
+
+@pytest.mark.parametrize(("tests_of_gang", "code"), [(1, 0), (0, 1)])
+def test_a_part_without_tests_has_passed_if_another_has_those_of_the_suite(
+    tests_of_gang: int, code: int, tmp_path: Path
+) -> None:
+    """All tests of gangs need all cores, so the part of those that do not is empty. A suite of which no test ran has failed."""
+    case = '<testcase classname="gang.tests.test_gang_groups" name="test" time="1"/>'
+    program = f"""
+import sys
+sys.path.insert(0, {str(TOOLS)!r})
+import run_tests
+from pathlib import Path
+run_tests.RECORDS = Path({str(tmp_path)!r})
+run_tests.live_suites.note = lambda seconds: None
+def part(name, marks, *options, workers=0):
+    text = {case!r} * {tests_of_gang} if "and alone" in marks else ""
+    run_tests.record_of(name).write_text(f"<testsuite>{{text}}</testsuite>")
+    ends = 0 if text else 5
+    return run_tests.Part(name, [["sh", "-c", f"exit {{ends}}"]])
+run_tests.python = part
+sys.exit(run_tests.main("live", "gang"))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert ("FAILED" in done.stdout) == bool(code)
