@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 Link = tuple[str, str]
@@ -155,11 +155,3 @@ class Cables:
 
     def leads_to_another_group(self, link: Link) -> bool:
         return self.group_of[link[0]] != self.group_of[link[1]]
-
-    def shared(self, jobs: Mapping[int, Sequence[str]]) -> dict[Link, list[int]]:
-        """The links that two or more jobs may use, with these jobs."""
-        users: dict[Link, list[int]] = defaultdict(list)
-        for job, nodes in jobs.items():
-            for link in self.links_of(nodes):
-                users[link].append(job)
-        return {link: users for link, users in users.items() if len(users) > 1}

@@ -146,7 +146,12 @@ def test_the_engine_counts_the_links_that_the_checker_finds(name: str) -> None:
     for jobs in itertools.islice(states(fabric, "first-fit", 60, seed=2), 60):
         rows = [(job, [fabric.nodes_named(node)[0] for node in nodes], []) for job, nodes in jobs.items()]
         use = LinkUse(fabric, rows)
-        met = {job for users in cables.shared(jobs).values() for job in users}
+        met = {
+            job
+            for shared in shared_links(cables.links_of, [jobs])
+            for users in shared.values()
+            for job in users
+        }
         assert {job for job in jobs if use.meetings(job)} == met
         assert (use.shared > 0) == bool(met)
 
