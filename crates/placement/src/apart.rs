@@ -51,7 +51,7 @@ fn search(
 }
 
 /// Sets of free nodes, with slots for all of a request, such that the promise holds for a job on any of them. `is_usable` says
-/// of a node whether the job may have it. Empty on a tree.
+/// of a node whether the job may have it. Not for trees.
 pub(crate) fn areas_apart(
     promise: Promise,
     links: LinksToAvoid<'_>,
