@@ -43,4 +43,4 @@ pub use routing::{
     Unreachable, routing, routing_named,
 };
 pub use scramble::scramble;
-pub use wiring::{Dragonfly, GroupPart, HyperX, LinkSet, Prism, SwitchSet, Torus, Wiring};
+pub use wiring::{Dragonfly, GroupPart, HyperX, Lane, LinkSet, Prism, SwitchSet, Torus, Wiring};

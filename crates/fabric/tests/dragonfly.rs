@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use topolane_fabric::read::{Format, MachineOptions, machine, read};
 use topolane_fabric::write::{WRITERS, Writer, cables_named, link_names};
 use topolane_fabric::{
-    Description, DragonflyDescription, Fabric, SwitchCable, WiringDescription, preset,
+    Description, DragonflyDescription, Fabric, LinkSet, SwitchCable, WiringDescription, preset,
 };
 
 fn made(name: &str) -> Fabric {
@@ -69,8 +69,9 @@ impl Cables {
         }
     }
 
-    fn closure(&self, switches: &BTreeSet<u32>) -> Closure {
-        let (mut links, mut pairs) = (BTreeSet::new(), BTreeSet::new());
+    /// The links of a job with nodes on these switches; between groups it has those cables of which `keeps` is true.
+    fn closure(&self, switches: &BTreeSet<u32>, keeps: impl Fn(u32, u32) -> bool) -> Closure {
+        let (mut links, mut between) = (BTreeSet::new(), BTreeSet::new());
         for &a in switches {
             for &b in switches {
                 let (of_a, of_b) = (self.group_of[a as usize], self.group_of[b as usize]);
@@ -78,11 +79,11 @@ impl Cables {
                     self.ways(a, b, &mut links);
                     continue;
                 }
-                pairs.insert((of_a, of_b));
                 for (&x, far) in &self.near {
                     for &y in far {
                         let ends = (self.group_of[x as usize], self.group_of[y as usize]);
-                        if ends == (of_a, of_b) {
+                        if ends == (of_a, of_b) && keeps(x, y) {
+                            between.extend([(x, y), (y, x)]);
                             self.ways(a, x, &mut links);
                             self.ways(y, b, &mut links);
                         }
@@ -90,7 +91,7 @@ impl Cables {
                 }
             }
         }
-        (links, pairs)
+        (links, between)
     }
 
     fn hops(&self, a: u32, b: u32) -> u32 {
@@ -106,24 +107,28 @@ impl Cables {
     }
 }
 
-/// The links of a set, in the numbering that `Dragonfly` documents.
-fn links_of(fabric: &Fabric, nodes: &[u32]) -> Closure {
+/// The links of a set, in the numbering that `Dragonfly` documents: inside groups, and between them.
+fn ends_of(fabric: &Fabric, links: &LinkSet) -> Closure {
     let dragonfly = fabric.wiring().dragonfly().unwrap();
-    let switches = dragonfly.switches();
-    let (mut links, mut pairs) = (BTreeSet::new(), BTreeSet::new());
-    for &(number, word) in fabric.links_of(nodes).words() {
+    let (switches, groups) = (dragonfly.switches(), dragonfly.groups());
+    let (mut inside, mut between) = (BTreeSet::new(), BTreeSet::new());
+    for &(number, word) in links.words() {
         for bit in (0..64).filter(|bit| word >> bit & 1 == 1) {
             if number < 2 * switches {
                 let first = dragonfly.switches_of(dragonfly.group_of(number / 2)).start;
-                links.insert((number / 2, first + number % 2 * 64 + bit));
-            } else {
-                let width = dragonfly.groups().div_ceil(64);
-                let at = number - 2 * switches;
-                pairs.insert((at / width, at % width * 64 + bit));
+                inside.insert((number / 2, first + number % 2 * 64 + bit));
+                continue;
             }
+            let pairs = (0..groups).flat_map(|a| (a + 1..groups).map(move |b| (a, b)));
+            let (a, b) = pairs.filter(|&(a, b)| dragonfly.lane_words(a, b).contains(&number)).next().unwrap();
+            let lane = (number - dragonfly.lane_words(a, b).start) * 64 + bit;
+            let ends = dragonfly.lanes(a, b)[lane as usize].ends;
+            let switch = |group, place: u8| dragonfly.switches_of(group).start + u32::from(place);
+            let (a, b) = (switch(a, ends.0), switch(b, ends.1));
+            between.extend([(a, b), (b, a)]);
         }
     }
-    (links, pairs)
+    (inside, between)
 }
 
 /// A small machine: a preset, or a damaged one with fewer cables inside and between groups.
@@ -163,7 +168,7 @@ proptest! {
         let dragonfly = fabric.wiring().dragonfly().unwrap();
         let switch = |node: u32| dragonfly.switch_of_leaf(fabric.group(1, node));
         let switches: BTreeSet<u32> = nodes.iter().map(|&node| switch(node)).collect();
-        prop_assert_eq!(links_of(&fabric, &nodes), cables.closure(&switches));
+        prop_assert_eq!(ends_of(&fabric, &fabric.links_of(&nodes)), cables.closure(&switches, |_, _| true));
         for &a in &nodes {
             for &b in &nodes {
                 let same = (fabric.hops(a, b), fabric.hops(b, a));
@@ -171,6 +176,38 @@ proptest! {
                 prop_assert_eq!(same, (Some(hops), Some(hops)));
             }
         }
+    }
+
+    /// A job that keeps to some lanes has these between each two groups with one of them, and only the ways to their ends.
+    /// The cables of lanes are those by which the lanes are found.
+    #[test]
+    fn a_job_may_keep_to_some_lanes(
+        fabric in small(),
+        picks in prop::collection::vec(any::<prop::sample::Index>(), 1..6),
+        keep in any::<u64>(),
+    ) {
+        let mut description = fabric.description();
+        let cables = Cables::of(wiring(&mut description));
+        let dragonfly = fabric.wiring().dragonfly().unwrap();
+        let chosen: Vec<u32> = (0..dragonfly.cables()).filter(|cable| keep >> (cable % 61) & 1 == 1).collect();
+        let lanes = dragonfly.lanes_with(chosen.iter().copied());
+        let ends: BTreeSet<(u32, u32)> =
+            chosen.iter().map(|&cable| dragonfly.cable(cable).unwrap().between).flat_map(|(a, b)| [(a, b), (b, a)]).collect();
+        let group = |switch| dragonfly.group_of(switch);
+        let of_pair = |a, b| ends.iter().any(|&(x, y)| (group(x), group(y)) == (group(a), group(b)));
+        let nodes: Vec<u32> = picks.iter().map(|pick| pick.index(fabric.nodes() as usize) as u32).collect();
+        let leaves = || nodes.iter().map(|&node| fabric.group(1, node));
+        let switches: BTreeSet<u32> = leaves().map(|leaf| dragonfly.switch_of_leaf(leaf)).collect();
+        let links = dragonfly.links_over(&dragonfly.parts_of(leaves()), &lanes);
+        let keeps = |a, b| ends.contains(&(a, b)) || !of_pair(a, b);
+        prop_assert_eq!(ends_of(&fabric, &links), cables.closure(&switches, keeps));
+        let of_lanes = dragonfly.cables_of_lanes(&lanes);
+        let is_between = |cable: &u32| {
+            let (a, b) = dragonfly.cable(*cable).unwrap().between;
+            group(a) != group(b) && ends.contains(&(a, b))
+        };
+        let expected: Vec<u32> = (0..dragonfly.cables()).filter(is_between).collect();
+        prop_assert_eq!(of_lanes, expected);
     }
 
     /// Our own format has everything: writing and reading gives the same machine, also without some nodes.

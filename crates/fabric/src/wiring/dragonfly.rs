@@ -24,8 +24,8 @@ const WORDS_OF_SWITCH: u32 = SwitchSet::BITS / u64::BITS;
 /// Routing is minimal. A message between groups crosses one cable, any that joins both; inside a group it takes a
 /// shortest way, any of them.
 ///
-/// A link of a [`LinkSet`] is a bit: for each switch, its cables to each switch of its group; after these, for each
-/// group, its cables to each other group.
+/// A link of a [`LinkSet`] is a bit: for each switch, its cables to each switch of its group. After these, for each two
+/// groups, a bit for each *lane*: all cables between one switch of each, in both directions.
 #[derive(Debug, Clone)]
 pub struct Dragonfly {
     /// The first switch of each group; then the number of switches.
@@ -34,8 +34,10 @@ pub struct Dragonfly {
     shapes: Vec<Arc<GroupShape>>,
     /// `gates[g * groups + h]`: the switches of `g` with cables to `h`.
     gates: Vec<SwitchSet>,
-    /// By `g * groups + h`, with g < h: the ends of the cables between two groups, in g and in h.
-    between: Vec<Box<[(u8, u8)]>>,
+    /// By `g * groups + h`, with g < h: the lanes between two groups.
+    between: Vec<Box<[Lane]>>,
+    /// By the same number: the first word of the lanes between two groups, and after the last pair the number of words.
+    first_lane: Vec<u32>,
     /// By the same number: the hops from each switch of g to each of h, computed on first use; not on large machines.
     hops_between: Vec<OnceLock<Box<[u8]>>>,
     /// The switch of each leaf of the hierarchy.
@@ -48,8 +50,17 @@ pub struct Dragonfly {
     first_cable: Vec<u32>,
     /// Cables of each pair of switches of a group, in both orders, if more than one.
     parallel: HashMap<(u32, u32), u32>,
-    /// `cables_between[g * groups + h]`: the number of cables.
-    cables_between: Vec<u32>,
+}
+
+/// All cables between a switch of one group and a switch of another.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Lane {
+    /// The places of its switches in their groups, first that of the group with the lower number.
+    pub ends: (u8, u8),
+    /// The number of cables.
+    pub cables: u32,
+    /// Bandwidth of all of them in bytes per second, in each direction.
+    pub bandwidth: f64,
 }
 
 /// The switches of a job in one group.
@@ -80,6 +91,7 @@ impl Dragonfly {
             shapes: Vec::new(),
             gates: vec![0; count * count],
             between: vec![Box::default(); count * count],
+            first_lane: Vec::new(),
             hops_between: (0..count * count).map(|_| OnceLock::new()).collect(),
             of_leaf: Vec::new(),
             of_group: Vec::new(),
@@ -87,7 +99,6 @@ impl Dragonfly {
             cables: cables.clone(),
             first_cable: vec![0],
             parallel: HashMap::new(),
-            cables_between: vec![0; count * count],
         };
         dragonfly.lay_cables(leaves)?;
         dragonfly.find_leaves(leaves)?;
@@ -98,7 +109,7 @@ impl Dragonfly {
         let groups = self.groups() as usize;
         let (switches, most) = (self.switches(), most_cables(leaves.nodes));
         let mut near = vec![0; switches as usize];
-        let mut between: BTreeMap<usize, Vec<(u8, u8)>> = BTreeMap::new();
+        let mut between: BTreeMap<usize, BTreeMap<(u8, u8), Lane>> = BTreeMap::new();
         let mut total = 0u64;
         for &SwitchCable { between: (a, b), count, bandwidth } in &self.cables {
             if a >= switches || b >= switches || a == b || count == 0 || !positive(bandwidth) {
@@ -124,20 +135,26 @@ impl Dragonfly {
             }
             for (from, at, to) in [(of_a, at_a, of_b), (of_b, at_b, of_a)] {
                 self.gates[from * groups + to] |= 1 << at;
-                self.cables_between[from * groups + to] += count;
             }
             let (pair, ends) = if of_a < of_b {
                 (of_a * groups + of_b, (at_a as u8, at_b as u8))
             } else {
                 (of_b * groups + of_a, (at_b as u8, at_a as u8))
             };
-            between.entry(pair).or_default().push(ends);
+            let lane = between.entry(pair).or_default().entry(ends);
+            let lane = lane.or_insert(Lane { ends, cables: 0, bandwidth: 0.0 });
+            lane.cables += count;
+            lane.bandwidth += f64::from(count) * bandwidth;
         }
         self.parallel.retain(|_, count| *count > 1);
-        for (pair, mut ends) in between {
-            ends.sort_unstable();
-            ends.dedup();
-            self.between[pair] = ends.into();
+        for (pair, lanes) in between {
+            self.between[pair] = lanes.into_values().collect();
+        }
+        let mut next = self.first_word_between();
+        self.first_lane = vec![next];
+        for lanes in &self.between {
+            next += (lanes.len() as u32).div_ceil(u64::BITS);
+            self.first_lane.push(next);
         }
         for group in 0..groups {
             if let Some(other) =
@@ -268,7 +285,7 @@ impl Dragonfly {
         let width = self.shapes[of_b as usize].size();
         if self.switches() > MOST_SWITCHES_OF_TABLES {
             let (here, there) = (&self.shapes[of_a as usize], &self.shapes[of_b as usize]);
-            let over = |&(x, y): &(u8, u8)| {
+            let over = |&Lane { ends: (x, y), .. }: &Lane| {
                 here.distance(at_a, x.into()) + 1 + there.distance(y.into(), at_b)
             };
             return self.between[pair].iter().map(over).min().unwrap_or(0);
@@ -279,13 +296,13 @@ impl Dragonfly {
 
     /// The hops from each switch of a group to each of another, which has a higher number.
     fn measure_hops(&self, group: u32, other: u32) -> Box<[u8]> {
-        let ends = &self.between[(group * self.groups() + other) as usize];
+        let lanes = &self.between[(group * self.groups() + other) as usize];
         let (here, there) = (&self.shapes[group as usize], &self.shapes[other as usize]);
         let mut table = Vec::with_capacity(here.size() * there.size());
         for at in 0..here.size() {
             // Links to the other group's end of a cable: there may be far more cables than ends.
             let mut reached: BTreeMap<u8, u32> = BTreeMap::new();
-            for &(x, y) in ends {
+            for &Lane { ends: (x, y), .. } in lanes {
                 let links = here.distance(at, x.into()) + 1;
                 reached.entry(y).and_modify(|least| *least = links.min(*least)).or_insert(links);
             }
@@ -318,11 +335,55 @@ impl Dragonfly {
         others.filter(|&other| other != group).fold(0, |set, other| set | self.gates(group, other))
     }
 
+    /// The lanes between two different groups; of each, the first end is in the group with the lower number.
+    #[inline]
+    pub fn lanes(&self, group: u32, other: u32) -> &[Lane] {
+        &self.between[self.pair(group, other)]
+    }
+
+    /// The words of the lanes between two different groups, of which bit `n` of the `w`-th is lane `64 w + n`.
+    #[inline]
+    pub fn lane_words(&self, group: u32, other: u32) -> Range<u32> {
+        let pair = self.pair(group, other);
+        self.first_lane[pair]..self.first_lane[pair + 1]
+    }
+
+    fn pair(&self, group: u32, other: u32) -> usize {
+        (group.min(other) * self.groups() + group.max(other)) as usize
+    }
+
     /// All links that a job with these parts may use; the groups ascend.
     pub fn links_of(&self, parts: &[GroupPart]) -> LinkSet {
+        self.links_over(parts, &LinkSet::default())
+    }
+
+    /// The links that a job with these parts may use if its messages between two groups keep to these lanes. Where the
+    /// set has no lane of two of its groups, they may take any. The groups ascend.
+    pub fn links_over(&self, parts: &[GroupPart], lanes: &LinkSet) -> LinkSet {
+        let (mut between, mut gates) = (Vec::new(), vec![0; parts.len()]);
+        for (index, part) in parts.iter().enumerate() {
+            for (later, other) in parts.iter().enumerate().skip(index + 1) {
+                let (all, numbers) =
+                    (self.lanes(part.group, other.group), self.lane_words(part.group, other.group));
+                let keeps_to = lanes.words_in(numbers.clone());
+                for (number, first) in numbers.zip((0..all.len()).step_by(u64::BITS as usize)) {
+                    let whole = u64::MAX >> (u64::BITS as usize - (all.len() - first).min(64));
+                    let kept = keeps_to.iter().find(|word| word.0 == number);
+                    let word = match kept {
+                        Some(&(_, kept)) => kept & whole,
+                        None if keeps_to.is_empty() => whole,
+                        None => 0,
+                    };
+                    for Lane { ends, .. } in bits(word.into()).map(|bit| all[first + bit]) {
+                        gates[index] |= 1 << ends.0;
+                        gates[later] |= 1 << ends.1;
+                    }
+                    between.push((number, word));
+                }
+            }
+        }
         let mut words = Vec::new();
-        for part in parts {
-            let gates = self.gates_to(part.group, parts.iter().map(|other| other.group));
+        for (part, gates) in parts.iter().zip(gates) {
             let shape = &self.shapes[part.group as usize];
             let mut rows = vec![0; shape.size()];
             shape.add_ways(part.switches, part.switches | gates, &mut rows);
@@ -335,30 +396,48 @@ impl Dragonfly {
                 words.push((number + 1, (row >> u64::BITS) as u64));
             }
         }
-        if parts.len() > 1 {
-            let width = self.words_of_group();
-            for part in parts {
-                let first = self.first_word_between() + part.group * width;
-                let mut row = vec![0u64; width as usize];
-                for other in parts.iter().filter(|other| other.group != part.group) {
-                    row[(other.group / u64::BITS) as usize] |= 1 << (other.group % u64::BITS);
-                }
-                words.extend((first..).zip(row));
-            }
-        }
+        words.extend(between);
         LinkSet::of(words)
+    }
+
+    /// The lanes with one of these cables, which are counted from 0.
+    pub fn lanes_with(&self, cables: impl Iterator<Item = CableId>) -> LinkSet {
+        let lane = |cable| self.lane_of(self.cable(cable)?);
+        LinkSet::of_any(cables.filter_map(lane).collect())
+    }
+
+    /// The cables of the lanes in a set, counted from 0, ascending.
+    pub fn cables_of_lanes(&self, lanes: &LinkSet) -> Vec<CableId> {
+        let is_in = |cable| {
+            self.lane_of(cable).is_some_and(|(number, bit)| {
+                lanes.words_in(number..number + 1).iter().any(|word| word.1 & bit != 0)
+            })
+        };
+        let runs = self.runs().filter(|&(_, cable)| is_in(cable));
+        runs.flat_map(|(first, cable)| first..first + cable.count).collect()
+    }
+
+    /// The word and the bit of the lane of a cable; `None` inside a group.
+    fn lane_of(&self, cable: SwitchCable) -> Option<(u32, u64)> {
+        let (a, b) = (cable.between.0.min(cable.between.1), cable.between.0.max(cable.between.1));
+        let (of_a, of_b) = (self.group_of(a), self.group_of(b));
+        if of_a == of_b {
+            return None;
+        }
+        let ends = (self.place_of(a) as u8, self.place_of(b) as u8);
+        let lane = self.lanes(of_a, of_b).partition_point(|lane| lane.ends < ends) as u32;
+        Some((self.lane_words(of_a, of_b).start + lane / u64::BITS, 1 << (lane % u64::BITS)))
     }
 
     /// The words of a set with the links that lead from one group to another. They are its last.
     pub fn between_groups<'a>(&self, links: &'a LinkSet) -> &'a [(u32, u64)] {
-        links.words_from(self.first_word_between())
+        links.words_in(self.first_word_between()..u32::MAX)
     }
 
-    /// Whether a job uses the links between two groups, given the words of all links in use.
+    /// Whether a job uses a link between two groups, given the words of all links in use.
     #[inline]
     pub fn is_used_between(&self, group: u32, other: u32, used: &dyn Fn(u32) -> u64) -> bool {
-        let word = self.first_word_between() + group * self.words_of_group() + other / u64::BITS;
-        used(word) >> (other % u64::BITS) & 1 == 1
+        self.lane_words(group, other).any(|number| used(number) != 0)
     }
 
     /// For each switch of a group, the switches of the group to which all shortest ways are free, given the words of
@@ -375,15 +454,11 @@ impl Dragonfly {
 
     /// The number of words over which the links are spread.
     pub(super) fn link_words(&self) -> u32 {
-        self.first_word_between() + self.groups() * self.words_of_group()
+        self.first_lane.last().copied().unwrap_or_default()
     }
 
     fn first_word_between(&self) -> u32 {
         self.switches() * WORDS_OF_SWITCH
-    }
-
-    fn words_of_group(&self) -> u32 {
-        self.groups().div_ceil(u64::BITS)
     }
 
     /// The number of directed cables in a set of links.
@@ -391,20 +466,18 @@ impl Dragonfly {
         let first_between = self.first_word_between();
         let mut cables = 0;
         for &(number, word) in links.words() {
-            for bit in bits(word.into()).map(|bit| bit as u32) {
-                cables += if number < first_between {
-                    let switch = number / WORDS_OF_SWITCH;
-                    let place = number % WORDS_OF_SWITCH * u64::BITS + bit;
-                    let other = self.first[self.group_of(switch) as usize] + place;
-                    self.parallel.get(&(switch, other)).copied().unwrap_or(1)
-                } else {
-                    let (group, word) = (
-                        (number - first_between) / self.words_of_group(),
-                        (number - first_between) % self.words_of_group(),
-                    );
-                    let other = word * u64::BITS + bit;
-                    self.cables_between[(group * self.groups() + other) as usize]
-                };
+            if number < first_between {
+                let switch = number / WORDS_OF_SWITCH;
+                let first = self.first[self.group_of(switch) as usize];
+                for bit in bits(word.into()).map(|bit| bit as u32) {
+                    let other = first + number % WORDS_OF_SWITCH * u64::BITS + bit;
+                    cables += self.parallel.get(&(switch, other)).copied().unwrap_or(1);
+                }
+            } else {
+                let pair = self.first_lane.partition_point(|&first| first <= number) - 1;
+                let first = ((number - self.first_lane[pair]) * u64::BITS) as usize;
+                let lanes = bits(word.into()).map(|bit| self.between[pair][first + bit]);
+                cables += 2 * lanes.map(|lane| lane.cables).sum::<u32>();
             }
         }
         cables
@@ -417,7 +490,7 @@ impl Dragonfly {
 
     /// The number of cables between switches of different groups.
     pub fn cables_between_groups(&self) -> u32 {
-        self.cables_between.iter().sum::<u32>() / 2
+        self.between.iter().flat_map(|lanes| lanes.iter()).map(|lane| lane.cables).sum()
     }
 
     /// The entries of the description, each with its first cable, counted from 0.

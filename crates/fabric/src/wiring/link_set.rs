@@ -1,7 +1,9 @@
-//! Sets of directed links, as sparse bit sets.
+//! Sets of links, as sparse bit sets.
 
-/// A set of directed links of a wiring that is not a tree. A link is all parallel cables from one switch to another, or
-/// from one group to another, because traffic may use any of them.
+use std::ops::Range;
+
+/// A set of links of a wiring that is not a tree. A link is all parallel cables from one switch to another, because traffic
+/// may use any of them; between groups of a dragonfly, in both directions.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LinkSet {
     /// Number and bits of each word that is not 0, ascending.
@@ -13,6 +15,19 @@ impl LinkSet {
     pub(super) fn of(words: Vec<(u32, u64)>) -> Self {
         debug_assert!(words.windows(2).all(|pair| pair[0].0 < pair[1].0), "words ascend");
         LinkSet { words: words.into_iter().filter(|&(_, bits)| bits != 0).collect() }
+    }
+
+    /// Returns the set of these words, which may come in any order and more than once.
+    pub fn of_any(mut words: Vec<(u32, u64)>) -> Self {
+        words.sort_unstable_by_key(|&(number, _)| number);
+        words.dedup_by(|next, kept| {
+            let same = next.0 == kept.0;
+            if same {
+                kept.1 |= next.1;
+            }
+            same
+        });
+        LinkSet::of(words)
     }
 
     /// Number and bits of each word that is not 0, ascending.
@@ -48,16 +63,7 @@ impl LinkSet {
     /// The links of both sets.
     #[must_use]
     pub fn or(&self, other: &LinkSet) -> LinkSet {
-        let mut all: Vec<(u32, u64)> = self.words.iter().chain(&other.words).copied().collect();
-        all.sort_unstable_by_key(|&(number, _)| number);
-        all.dedup_by(|next, kept| {
-            let same = next.0 == kept.0;
-            if same {
-                kept.1 |= next.1;
-            }
-            same
-        });
-        LinkSet::of(all)
+        LinkSet::of_any(self.words.iter().chain(&other.words).copied().collect())
     }
 
     /// The links that are in two or more of some sets, whose words have numbers below `words`.
@@ -70,8 +76,9 @@ impl LinkSet {
         LinkSet::of((0..).zip(found).map(|(number, (_, more))| (number, more)).collect())
     }
 
-    /// The words with a number from `first` on.
-    pub(super) fn words_from(&self, first: u32) -> &[(u32, u64)] {
-        &self.words[self.words.partition_point(|&(number, _)| number < first)..]
+    /// The words with a number in a range.
+    pub(super) fn words_in(&self, numbers: Range<u32>) -> &[(u32, u64)] {
+        let before = |end| self.words.partition_point(|&(number, _)| number < end);
+        &self.words[before(numbers.start)..before(numbers.end)]
     }
 }

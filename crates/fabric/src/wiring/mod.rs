@@ -12,7 +12,7 @@ mod torus;
 mod torus_links;
 
 pub(crate) use dragonfly::check_group;
-pub use dragonfly::{Dragonfly, GroupPart};
+pub use dragonfly::{Dragonfly, GroupPart, Lane};
 pub(crate) use grid_leaves::times;
 pub(crate) use group_shape::GroupShape;
 pub use group_shape::SwitchSet;
