@@ -197,7 +197,7 @@ pub unsafe extern "C" fn topolane_state_hold(
             }
             let taken = if held.shares_nodes { nothing() } else { share_of(amounts, &fabric)? };
             let placement = Placement::new(&fabric, nodes, taken)
-                .with_links(links.to_vec(), share)
+                .with_links(&fabric, links.to_vec(), share)
                 .isolated(held.link_use == TOPOLANE_LINKS_ISOLATED);
             let placement = match held.link_use {
                 TOPOLANE_LINKS_NONE => placement.without_links(),

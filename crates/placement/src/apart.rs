@@ -1,7 +1,8 @@
 //! Nodes whose links no other job uses, on wirings that are not trees.
 
-use topolane_fabric::{NodeIndex, Wiring};
+use topolane_fabric::{LinkSet, NodeIndex, Wiring};
 
+use crate::choice::Choice;
 use crate::free_slots::FreeSlots;
 use crate::occupancy::Occupancy;
 use crate::promise::{LinksToAvoid, Promise};
@@ -9,31 +10,38 @@ use crate::refusal::Refusal;
 use crate::request::Request;
 use crate::{dragonfly, hyperx, torus};
 
-/// Returns nodes for a request such that the promise holds: on one switch if possible, else where the search of the wiring
-/// finds some.
+/// Returns nodes for a request such that the promise holds, and the cables that it owns if the promise is of some: on one
+/// switch if possible, else where the search of the wiring finds some.
 ///
 /// # Errors
 /// There are no such nodes, or the search reached its bound; the request has members elsewhere; the wiring is a tree.
-pub(crate) fn nodes_apart(
+pub(crate) fn choice_apart(
     promise: Promise,
     request: &Request,
     free: &FreeSlots<'_>,
     occupancy: &Occupancy,
-) -> Result<Vec<NodeIndex>, Refusal> {
+) -> Result<Choice, Refusal> {
     let refuse = || free.would_share_links(request);
     let links = LinksToAvoid::of(promise, occupancy).ok_or_else(refuse)?;
     if !request.members.is_empty() || request.beyond > 0 {
         return Err(refuse());
     }
     let free = &*free.unshared(request, occupancy);
-    let nodes = search(promise, links, free, request.nodes);
+    let (nodes, lanes) = search(promise, links, free, request.nodes).ok_or_else(refuse)?;
     // A search reasons about parts of the slots and links; this asks for all of them.
     let fabric = free.fabric();
-    let is_kept = |nodes: &Vec<NodeIndex>| {
-        nodes.len() == request.nodes as usize && links.are_avoided(fabric, &fabric.links_of(nodes))
+    let cables = fabric.cables_of_lanes(&lanes);
+    let uses = fabric.links_over(&nodes, &cables);
+    let is_kept = nodes.len() == request.nodes as usize && links.are_avoided(fabric, &uses);
+    debug_assert!(is_kept, "the search keeps its promise");
+    if !is_kept {
+        return Err(refuse());
+    }
+    let bandwidth_share = match promise {
+        Promise::OwnCables { share } if !cables.is_empty() => share,
+        _ => 1.0,
     };
-    debug_assert!(nodes.as_ref().is_none_or(is_kept), "the search keeps its promise");
-    nodes.filter(is_kept).ok_or_else(refuse)
+    Ok(Choice { links: cables, bandwidth_share, ..Choice::nodes(nodes) })
 }
 
 fn search(
@@ -41,12 +49,13 @@ fn search(
     links: LinksToAvoid<'_>,
     free: &FreeSlots<'_>,
     wanted: u32,
-) -> Option<Vec<NodeIndex>> {
+) -> Option<(Vec<NodeIndex>, LinkSet)> {
+    let none = |nodes| (nodes, LinkSet::default());
     match free.fabric().wiring() {
         Wiring::Tree => None,
         Wiring::Dragonfly(it) => dragonfly::nodes(it, promise, links, free, wanted),
-        Wiring::Torus(it) => torus::nodes(it, links.between, free, wanted),
-        Wiring::HyperX(it) => hyperx::nodes(it, links.between, free, wanted),
+        Wiring::Torus(it) => torus::nodes(it, links.between, free, wanted).map(none),
+        Wiring::HyperX(it) => hyperx::nodes(it, links.between, free, wanted).map(none),
     }
 }
 
@@ -72,7 +81,7 @@ pub(crate) fn areas_apart(
     let is_safe = |area: &Vec<NodeIndex>| links.are_avoided(fabric, &fabric.links_of_any(area));
     // The nodes that a search finds for one size, for twice as many, and so on, with the others on their switches.
     let sizes = std::iter::successors(Some(wanted), |&size| size.checked_mul(2));
-    for chosen in sizes.map_while(|size| search(promise, links, free, size)) {
+    for (chosen, _) in sizes.map_while(|size| search(promise, links, free, size)) {
         let mut leaves: Vec<_> = chosen.iter().map(|&node| fabric.group(1, node)).collect();
         leaves.dedup();
         let area = leaves.into_iter().flat_map(nodes_on).collect();

@@ -97,11 +97,21 @@ impl Placement {
         }
     }
 
-    /// Returns the placement with all uplinks that it uses and no other job may use. A job inside one leaf needs none.
-    /// `bandwidth_share` is the share of full bandwidth that the job has on them.
+    /// Returns the placement with all uplinks that it uses and no other job may use; on a dragonfly, cables between
+    /// groups. A job inside one leaf or group needs none. `bandwidth_share` is the share of full bandwidth that the job
+    /// has on them.
     #[must_use]
-    pub fn with_links(self, mut links: Vec<CableId>, bandwidth_share: f64) -> Self {
+    pub fn with_links(
+        mut self,
+        fabric: &Fabric,
+        mut links: Vec<CableId>,
+        bandwidth_share: f64,
+    ) -> Self {
         links.sort_unstable();
+        if let Some(wired) = self.wired.as_mut().filter(|_| !links.is_empty()) {
+            wired.uses = fabric.links_over(&self.nodes, &links);
+            wired.owns_from = 0;
+        }
         Placement { links: links.into(), bandwidth_share, ..self }
     }
 

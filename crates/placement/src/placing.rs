@@ -43,7 +43,8 @@ impl dyn Policy + '_ {
     /// As `place`.
     pub fn plan(&self, request: &Request, occupancy: &Occupancy) -> Result<Planned, Refusal> {
         let rule = self.queue_rule().and_then(QueueRule::plans_first);
-        let Some(rule) = rule.filter(|_| occupancy.is_joined()) else {
+        let plans = occupancy.is_joined() && occupancy.fabric().wiring().is_tree();
+        let Some(rule) = rule.filter(|_| plans) else {
             let placement = self.place(request, occupancy)?;
             let waste = self.waste(request, &placement, occupancy);
             return Ok(Planned { waste, place: PlannedPlace::Chosen(Arc::new(placement)) });
@@ -88,7 +89,7 @@ impl dyn Policy + '_ {
         let placement = Placement::new(occupancy.fabric(), nodes, request.share.clone());
         let placement = self
             .isolate(placement, occupancy.fabric())
-            .with_links(links, bandwidth_share)
+            .with_links(occupancy.fabric(), links, bandwidth_share)
             .with_spare(spare)
             .with_gpus(gpus);
         let placement = occupancy.name_gpus(placement);

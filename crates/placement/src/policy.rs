@@ -277,7 +277,8 @@ impl dyn Policy + '_ {
 
     /// The parts of a machine where the policy cannot isolate jobs, or only some: see [`DedicatesLinks::limits`].
     pub fn limits(&self, fabric: &Fabric) -> Vec<Limit> {
-        self.dedicates_links().map_or_else(Vec::new, |links| links.limits(fabric))
+        let rule = self.dedicates_links().filter(|_| fabric.wiring().is_tree());
+        rule.map_or_else(Vec::new, |links| links.limits(fabric))
     }
 
     /// The number of searches so far, and how many of them reached a bound: see [`DedicatesLinks::searches`].

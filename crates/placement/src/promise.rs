@@ -6,12 +6,17 @@ use crate::link_load::LinkLoad;
 use crate::occupancy::Occupancy;
 
 /// Which links no other job may use. Whatever is promised to a job, it keeps off the links that others have to themselves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Promise {
     /// The links between groups of a dragonfly; elsewhere all links.
     BetweenGroups,
     /// All links.
     AllLinks,
+    /// All links, of which the job has only some cables between each two groups of a dragonfly.
+    OwnCables {
+        /// The share that it wants of the bandwidth that its nodes have there.
+        share: f64,
+    },
 }
 
 /// The links that a job must not use. A wiring without groups has them all between groups.
@@ -28,7 +33,7 @@ impl<'a> LinksToAvoid<'a> {
     pub fn of(promise: Promise, occupancy: &'a Occupancy) -> Option<Self> {
         let between = occupancy.used_links()?;
         let inside = match promise {
-            Promise::AllLinks => between,
+            Promise::AllLinks | Promise::OwnCables { .. } => between,
             Promise::BetweenGroups => occupancy.owned_links()?,
         };
         Some(LinksToAvoid { between, inside })

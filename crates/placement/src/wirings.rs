@@ -18,6 +18,8 @@ impl Wirings {
     pub const TREE: Wirings = Wirings(1);
     /// Dragonflies only.
     pub const DRAGONFLY: Wirings = Wirings(1 << 1);
+    /// Trees and dragonflies: for a policy that gives cables to jobs.
+    pub const TREE_OR_DRAGONFLY: Wirings = Wirings(1 | 1 << 1);
 
     /// Whether a wiring is of one of these kinds.
     #[inline]

@@ -30,10 +30,54 @@ proptest! {
         });
     }
 
-    /// Jobs with both promises on one machine: none uses what another has to itself.
+    /// Under `dedicated` no two jobs share a link. A job in several groups owns cables between each two of them, with its
+    /// share of their bandwidth, and its links are those over these cables. Taken over with its nodes and cables it
+    /// has the same links.
     #[test]
-    fn both_promises_hold_side_by_side(fabric in machines(&DRAGONFLIES), events in events(24), nodes in 1u32..30) {
-        for (first, second) in [("isolated", "isolated-global"), ("isolated-global", "isolated")] {
+    fn dedicated_jobs_own_cables(fabric in machines(&DRAGONFLIES), events in events(24)) {
+        let dragonfly = fabric.wiring().dragonfly().unwrap();
+        let below = fabric.links() - dragonfly.cables();
+        run("dedicated", &fabric, &events, |jobs, occupancy| {
+            let Some((_, last)) = jobs.last() else { return };
+            for (_, other) in &jobs[..jobs.len() - 1] {
+                assert!(last.uses().and(other.uses()).is_empty(), "{last:?} and {other:?}");
+            }
+            assert!(!occupancy.has_room_for(last));
+            let group = |node: u32| fabric.group(2, node);
+            let mut groups: Vec<u32> = last.nodes().iter().map(|&node| group(node)).collect();
+            groups.dedup();
+            assert_eq!(last.links().is_empty(), groups.len() == 1);
+            let count = |of: u32| last.nodes().iter().filter(|&&node| group(node) == of).count();
+            for (index, &a) in groups.iter().enumerate() {
+                for &b in &groups[..index] {
+                    let numbers = [a, b].map(|group| dragonfly.group_of_level_2(group));
+                    let joins = |cable: u32| {
+                        let (x, y) = dragonfly.cable(cable).unwrap().between;
+                        let ends = [x, y].map(|switch| dragonfly.group_of(switch));
+                        ends == numbers || ends == [numbers[1], numbers[0]]
+                    };
+                    let own = last.links().iter().filter(|&&link| joins(link - below)).count();
+                    let all = (0..dragonfly.cables()).filter(|&cable| joins(cable)).count();
+                    let nodes = fabric.node_range(2, a).len();
+                    let cable = all as f64 / nodes as f64 * 25e9;
+                    let flows = count(a).min(count(b)) as f64;
+                    let needed = flows * cable.min(fabric.bandwidth(0)) / 25e9;
+                    assert!(own >= 1 && own as f64 >= needed - 1e-9, "{own} of {all} for {flows}");
+                }
+            }
+            let again = Placement::new(&fabric, last.nodes().to_vec(), Share::Whole)
+                .isolated(true)
+                .with_links(&fabric, last.links().to_vec(), last.bandwidth_share());
+            assert_eq!(&again, last);
+        });
+    }
+
+    /// Jobs with two promises on one machine: none uses what another has to itself.
+    #[test]
+    fn promises_hold_side_by_side(fabric in machines(&DRAGONFLIES), events in events(24), nodes in 1u32..30) {
+        let promises = ["isolated", "isolated-global", "dedicated"];
+        let pairs = promises.iter().flat_map(|first| promises.map(|second| (*first, second)));
+        for (first, second) in pairs.filter(|(first, second)| first != second) {
             let (_, occupancy) = run(first, &fabric, &events, |_, _| {});
             let request = Request::whole_nodes(99, nodes, 1.0);
             if let Ok(placement) = policy(second, 1).unwrap().place(&request, &occupancy) {
@@ -97,7 +141,6 @@ fn policies_that_need_a_tree_refuse_a_dragonfly() {
     let expected = [
         "hop-bytes-exact",
         "isolated-hop-bytes",
-        "dedicated",
         "jigsaw",
         "jigsaw-relaxed",
         "laas",
@@ -119,6 +162,35 @@ fn a_tree_is_refused_by_name() {
         refusal.unwrap_err().to_string(),
         "the policy needs a dragonfly, but the machine is a tree"
     );
+}
+
+/// Where another job uses a cable between two groups, a job that owns cables takes another one. With all of the bandwidth
+/// there is no place; with less there is.
+#[test]
+fn dedicated_jobs_share_a_pair_of_groups() {
+    let fabric = machine("slingshot(nodes=32, groups=2, switches=4, cables=4)");
+    let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+    let place = |name, request: &Request, occupancy: &Occupancy| {
+        policy(name, 1).unwrap().place(request, occupancy)
+    };
+    // Two groups of 16 nodes. The second job has 8 nodes in each group, and half of the cables.
+    let over_both = Placement::new(&fabric, vec![0, 16], Share::Whole).isolated(true);
+    let dragonfly = fabric.wiring().dragonfly().unwrap();
+    let group = |switch| dragonfly.group_of(switch);
+    let joins = |&cable: &u32| {
+        let (a, b) = dragonfly.cable(cable).unwrap().between;
+        group(a) != group(b)
+    };
+    let last = (0..dragonfly.cables()).rfind(joins).unwrap();
+    let link = fabric.links() - dragonfly.cables() + last;
+    let first = over_both.with_links(&fabric, vec![link], 0.25);
+    occupancy.claim(&first).unwrap();
+    let request = Request::whole_nodes(2, 18, 1.0);
+    assert!(place("isolated", &request, &occupancy).is_err(), "all cables are one job's");
+    let second = place("dedicated", &request, &occupancy).unwrap();
+    assert!(!second.links().is_empty() && !second.links().contains(&link));
+    assert_eq!(second.bandwidth_share(), 1.0);
+    occupancy.claim(&second).unwrap();
 }
 
 /// Two jobs that take their own gateways are next to each other in a group; without them the second is refused.

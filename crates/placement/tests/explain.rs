@@ -85,7 +85,7 @@ fn uplinks_that_others_own_are_counted() {
     let mut occupancy = Occupancy::new(Arc::clone(&fabric));
     let (first, second) = (fabric.uplinks(1, 0), fabric.uplinks(1, 1));
     let links = vec![first.start, second.start, second.start + 1];
-    let placed = whole(&fabric, &[0, 4, 5]).with_links(links, 0.5);
+    let placed = whole(&fabric, &[0, 4, 5]).with_links(&fabric, links, 0.5);
     occupancy.claim(&placed).unwrap();
     let found = obstacles("dedicated", 5, &occupancy, &[(1, placed)]);
     let facts: Vec<_> = found.iter().map(|one| (one.group, one.free, one.missing)).collect();

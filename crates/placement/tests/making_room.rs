@@ -727,7 +727,7 @@ fn one_move_makes_links_free() {
         let nodes = vec![4 * pod, 4 * pod + 2];
         let placement = Placement::new(&fabric, nodes, Share::Whole).isolated(true);
         let links = vec![uplink(2 * pod), uplink(2 * pod + 1)];
-        let placement = Arc::new(placement.with_links(links, 1.0));
+        let placement = Arc::new(placement.with_links(&fabric, links, 1.0));
         occupancy.claim(&placement).unwrap();
         jobs.push(Job { request, placement, disruption: Disruption::Move(2.0), group: Some(0) });
     }

@@ -109,5 +109,5 @@ fn placed(fabric: &Arc<Fabric>, nodes: Vec<u32>, links: Vec<u32>) -> PyResult<Pl
     if let Some(link) = links.iter().find(|&&link| link >= fabric.links()) {
         return Err(bad_input(format!("there is no cable {link}")));
     }
-    Ok(Placement::new(fabric, nodes, Share::Whole).with_links(links, 1.0))
+    Ok(Placement::new(fabric, nodes, Share::Whole).with_links(fabric, links, 1.0))
 }

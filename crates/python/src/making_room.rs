@@ -220,7 +220,7 @@ fn laid(
         let whole = Request::whole_nodes(id, nodes.len() as u32, f64::INFINITY);
         let request = Request { share: share.clone(), ..whole };
         let placement = Placement::new(&fabric, nodes, share.clone()).isolated(is_isolated);
-        let placement = Arc::new(placement.with_links(links, 1.0));
+        let placement = Arc::new(placement.with_links(&fabric, links, 1.0));
         occupancy.adopt(&placement).map_err(|error| {
             let name = fabric.node_name(error.node);
             bad_input(format!("job {id}: node {name}, or a link above it, is held already"))

@@ -66,7 +66,7 @@ impl State {
         let what = if links.is_empty() { "" } else { ", or a link above it," };
         let share =
             share_from(share, &fabric)?.map_err(|refusal| bad_input(refusal.to_string()))?;
-        let placement = Placement::new(&fabric, nodes, share).with_links(links, bandwidth_share);
+        let placement = Placement::new(&fabric, nodes, share).with_links(&fabric, links, bandwidth_share);
         let placement = self.occupancy.name_gpus(placement);
         Arc::make_mut(&mut self.occupancy).adopt(&placement).map_err(|error| {
             let name = fabric.node_name(error.node);
@@ -94,7 +94,7 @@ impl State {
         self.check(&nodes, "node")?;
         self.check_links(&links)?;
         let placement = Placement::new(&fabric, nodes, Share::part(1, 0))
-            .with_links(links, bandwidth_share)
+            .with_links(&fabric, links, bandwidth_share)
             .isolated(owned);
         let placement = if beyond { placement.reaching_beyond(&fabric) } else { placement };
         Arc::make_mut(&mut self.occupancy).overlay(&placement);

@@ -267,7 +267,7 @@ pub(crate) fn replaced(
     let nodes = placement.nodes().iter().map(|&node| if node == from { to } else { node });
     let other = Placement::new(fabric, nodes.collect(), placement.share().clone())
         .isolated_as(placement, fabric)
-        .with_links(placement.links().to_vec(), placement.bandwidth_share());
+        .with_links(fabric, placement.links().to_vec(), placement.bandwidth_share());
     let spare = placement.spare().iter().map(|&node| if node == from { to } else { node });
     other.with_spare(spare.collect())
 }

@@ -165,7 +165,7 @@ fn jobs_that_own_links_share_only_what_both_own() {
     let shared = |one: &[(u32, u32)], other: &[(u32, u32)]| {
         let ran = |nodes: Vec<u32>, own: &[(u32, u32)]| {
             let placement = Placement::new(&fabric, nodes, Share::Whole);
-            Arc::new(placement.with_links(links(own), 1.0))
+            Arc::new(placement.with_links(&fabric, links(own), 1.0))
         };
         let jobs = workload(vec![job(1, 0.0, 9.0, None, 2), job(2, 0.0, 9.0, None, 2)]);
         let mut outcome = run(&jobs, &fabric, "first-fit", "fcfs");

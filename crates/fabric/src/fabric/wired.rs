@@ -1,7 +1,7 @@
 //! Links and hops by the wiring.
 
 use super::Fabric;
-use crate::ids::NodeIndex;
+use crate::ids::{CableId, NodeIndex};
 use crate::wiring::{Leaves, LinkSet};
 
 impl Fabric {
@@ -25,6 +25,28 @@ impl Fabric {
     /// the job crosses say the same.
     pub fn links_of(&self, nodes: &[NodeIndex]) -> LinkSet {
         self.wiring().links_of(nodes.iter().map(|&node| self.group(1, node)))
+    }
+
+    /// The links that a job on these nodes of a dragonfly may use if its messages between two groups keep to these cables.
+    /// Where none of them joins two of its groups, they may take any cable. On other wirings, [`Fabric::links_of`].
+    pub fn links_over(&self, nodes: &[NodeIndex], cables: &[CableId]) -> LinkSet {
+        let Some(dragonfly) = self.wiring().dragonfly() else { return self.links_of(nodes) };
+        if cables.is_empty() {
+            return self.links_of(nodes);
+        }
+        let below = self.links() - dragonfly.cables();
+        let lanes = cables.iter().filter_map(|cable| cable.checked_sub(below));
+        let parts = dragonfly.parts_of(nodes.iter().map(|&node| self.group(1, node)));
+        dragonfly.links_over(&parts, &dragonfly.lanes_with(lanes))
+    }
+
+    /// The cables of some lanes of a dragonfly, ascending.
+    pub fn cables_of_lanes(&self, lanes: &LinkSet) -> Vec<CableId> {
+        let Some(dragonfly) = self.wiring().dragonfly().filter(|_| !lanes.is_empty()) else {
+            return Vec::new();
+        };
+        let below = self.links() - dragonfly.cables();
+        dragonfly.cables_of_lanes(lanes).into_iter().map(|cable| below + cable).collect()
     }
 
     /// All links that jobs on some of these nodes may use, whichever they take. More than [`Fabric::links_of`] in a pod

@@ -440,6 +440,13 @@ impl Dragonfly {
         self.lane_words(group, other).any(|number| used(number) != 0)
     }
 
+    /// Whether no job uses some lane between two groups, given the words of all links in use.
+    #[inline]
+    pub fn has_free_lane(&self, group: u32, other: u32, used: &dyn Fn(u32) -> u64) -> bool {
+        let taken = self.lane_words(group, other).map(|number| used(number).count_ones());
+        taken.sum::<u32>() < self.lanes(group, other).len() as u32
+    }
+
     /// For each switch of a group, the switches of the group to which all shortest ways are free, given the words of
     /// all links in use; `None` if no link of the group is in use.
     pub fn open_in(&self, group: u32, used: &dyn Fn(u32) -> u64) -> Option<Vec<SwitchSet>> {

@@ -23,7 +23,7 @@ impl Search<'_> {
         let routers = (0..fabric.groups(1)).map(|leaf| nodes_on(leaf).collect()).collect();
         let groups =
             rooms.iter().enumerate().map(|(number, room)| nodes_of(&[room.part(number, 0)]));
-        let sets = [GroupSets::new(self, &rooms).best(), self.widest(&rooms)];
+        let sets = [GroupSets::new(self, &rooms).best().map(|found| found.0), self.widest(&rooms)];
         let sets = sets.into_iter().flatten().map(|parts| nodes_of(&parts));
         let mut found: Vec<Vec<NodeIndex>> = Vec::new();
         for mut kind in [routers, groups.collect::<Vec<_>>(), sets.collect()] {

@@ -23,6 +23,7 @@ pub(super) struct Part {
 /// The free slots of a group, by router, and which routers a job may have together.
 pub(super) struct GroupRoom<'a> {
     search: &'a Search<'a>,
+    of_hierarchy: GroupIndex,
     group: u32,
     /// Free slots and leaf of each router that has any, by its place in the group.
     routers: Vec<(u32, u32, GroupIndex)>,
@@ -45,7 +46,7 @@ impl<'a> GroupRoom<'a> {
         routers.extend(leaves.map(router).filter(|router| router.1 > 0));
         let used = |word| search.links.inside.word(word);
         let conflicts = dragonfly.open_in(group, &used).and_then(|open| Conflicts::of(&open));
-        GroupRoom { search, group, routers, conflicts }
+        GroupRoom { search, of_hierarchy, group, routers, conflicts }
     }
 
     /// The number of the group in the dragonfly.
@@ -53,10 +54,30 @@ impl<'a> GroupRoom<'a> {
         self.group
     }
 
+    /// The number of the group of level 2 of the hierarchy.
+    pub fn of_hierarchy(&self) -> GroupIndex {
+        self.of_hierarchy
+    }
+
+    /// The routers that a job cannot have together with this one, or with this one as a gateway.
+    pub fn in_conflict(&self, router: usize) -> SwitchSet {
+        self.conflicts.as_ref().map_or(0, |conflicts| conflicts.of_switch(router))
+    }
+
+    /// Whether a router has free slots.
+    pub fn has_slots(&self, router: u32) -> bool {
+        self.routers.iter().any(|&(place, ..)| place == router)
+    }
+
+    /// The free slots on these routers.
+    pub fn slots_on(&self, routers: SwitchSet) -> u32 {
+        self.routers_of(routers).map(|router| router.1).sum()
+    }
+
     /// What the group, which is the `room`-th, has for a job that also uses these gateways.
     pub fn part(&self, room: usize, gates: SwitchSet) -> Part {
         let routers = self.together(gates);
-        let most = self.routers_of(routers).map(|router| router.1).sum();
+        let most = self.slots_on(routers);
         Part { room, gates, routers, most }
     }
 

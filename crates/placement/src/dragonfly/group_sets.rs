@@ -1,5 +1,7 @@
 //! Which groups of a dragonfly a job gets.
 
+use topolane_fabric::LinkSet;
+
 use super::Search;
 use super::group_room::{GroupRoom, Part};
 use crate::promise::Promise;
@@ -13,13 +15,14 @@ const MOST_STEPS_AFTER: u32 = 4_000;
 
 /// A search for sets of groups such that no other job uses the links between them.
 pub(super) struct GroupSets<'a> {
-    search: &'a Search<'a>,
-    rooms: &'a [GroupRoom<'a>],
+    pub(super) search: &'a Search<'a>,
+    pub(super) rooms: &'a [GroupRoom<'a>],
     /// Index of each room and the most slots that it has, those with most first.
     order: Vec<(usize, u32)>,
     steps_left: u32,
-    /// Of the best set: the gateways that it leaves to others and the slots that it has; its parts.
-    best: Option<((u32, u32), Vec<Part>)>,
+    /// Of the best set: the gateways that it leaves to others and the slots that it has; its parts, and its lanes if it owns
+    /// some.
+    best: Option<((u32, u32), Vec<Part>, LinkSet)>,
 }
 
 impl<'a> GroupSets<'a> {
@@ -32,11 +35,11 @@ impl<'a> GroupSets<'a> {
 
     /// Returns the parts of a smallest set of several groups with enough slots, to be filled in this order: of these the
     /// one that leaves the fewest gateways to others, then the one with the fewest slots.
-    pub fn best(mut self) -> Option<Vec<Part>> {
+    pub fn best(mut self) -> Option<(Vec<Part>, LinkSet)> {
         for size in 2..=self.order.len() {
             self.extend(0, &mut Vec::with_capacity(size), 0, size);
-            if let Some((_, parts)) = self.best {
-                return Some(parts);
+            if let Some((_, parts, lanes)) = self.best {
+                return Some((parts, lanes));
             }
         }
         None
@@ -81,16 +84,28 @@ impl<'a> GroupSets<'a> {
         chosen.iter().map(part).collect()
     }
 
-    /// Whether no other job uses the links between two groups.
+    /// Whether no other job uses the links between two groups; for a job that owns lanes, whether one is free.
     pub fn are_apart(&self, a: usize, b: usize) -> bool {
         let used = |word| self.search.links.between.word(word);
         let (a, b) = (self.rooms[a].group(), self.rooms[b].group());
-        !self.search.dragonfly.is_used_between(a, b, &used)
+        let dragonfly = self.search.dragonfly;
+        match self.search.promise {
+            Promise::BetweenGroups | Promise::AllLinks => !dragonfly.is_used_between(a, b, &used),
+            Promise::OwnCables { .. } => dragonfly.has_free_lane(a, b, &used),
+        }
     }
 
     /// Keeps the parts of a set if they have enough slots and are better than the best so far.
     fn judge(&mut self, chosen: &[usize]) {
-        let mut parts = self.parts_of(chosen);
+        let (mut parts, lanes) = match self.search.promise {
+            Promise::BetweenGroups | Promise::AllLinks => {
+                (self.parts_of(chosen), LinkSet::default())
+            }
+            Promise::OwnCables { share } => match self.parts_with_lanes(chosen, share) {
+                Some(found) => found,
+                None => return,
+            },
+        };
         let slots: u32 = parts.iter().map(|part| part.most).sum();
         if slots < self.search.wanted {
             return;
@@ -104,10 +119,10 @@ impl<'a> GroupSets<'a> {
         });
         let price = match self.search.promise {
             Promise::BetweenGroups => (0, slots),
-            Promise::AllLinks => (exposed.sum(), slots),
+            Promise::AllLinks | Promise::OwnCables { .. } => (exposed.sum(), slots),
         };
         if self.best.as_ref().is_none_or(|best| price < best.0) {
-            self.best = Some((price, parts));
+            self.best = Some((price, parts, lanes));
             self.steps_left = self.steps_left.min(MOST_STEPS_AFTER);
         }
     }

@@ -4,8 +4,9 @@ mod areas;
 mod clique;
 mod group_room;
 mod group_sets;
+mod own_lanes;
 
-use topolane_fabric::{Dragonfly, NodeIndex};
+use topolane_fabric::{Dragonfly, LinkSet, NodeIndex};
 
 use crate::free_slots::FreeSlots;
 use crate::promise::{LinksToAvoid, Promise};
@@ -14,16 +15,17 @@ use group_sets::GroupSets;
 
 /// Nodes such that the promise holds: on one router if possible, else in as few groups as possible. Of these it takes those
 /// where the fewest gateways of the job are left to others, then those where the least is left over. `None` if there are no
-/// such nodes, or the search reached its bound.
+/// such nodes, or the search reached its bound. With the lanes between groups that the job owns, if the promise is of some.
 pub(crate) fn nodes(
     dragonfly: &Dragonfly,
     promise: Promise,
     links: LinksToAvoid<'_>,
     free: &FreeSlots<'_>,
     wanted: u32,
-) -> Option<Vec<NodeIndex>> {
+) -> Option<(Vec<NodeIndex>, LinkSet)> {
     let search = Search { promise, free, links, dragonfly, wanted };
-    search.on_one_router().or_else(|| search.in_groups())
+    let on_one = search.on_one_router().map(|nodes| (nodes, LinkSet::default()));
+    on_one.or_else(|| search.in_groups())
 }
 
 /// Sets of free nodes, with slots for all of a request, such that the promise holds for a job on any of them. `is_usable` says
@@ -58,17 +60,17 @@ impl Search<'_> {
     }
 
     /// Slots in as few groups as possible.
-    fn in_groups(&self) -> Option<Vec<NodeIndex>> {
+    fn in_groups(&self) -> Option<(Vec<NodeIndex>, LinkSet)> {
         // Most jobs fit in one group, so the groups with too few free slots are looked at only for the others.
         let rooms = self.rooms(self.wanted);
         let parts = rooms.iter().enumerate().map(|(number, room)| room.part(number, 0));
         let whole = parts.filter(|part| part.most >= self.wanted).min_by_key(|part| part.most);
         if let Some(part) = whole {
-            return self.taken(&rooms, &[part]);
+            return Some((self.taken(&rooms, &[part])?, LinkSet::default()));
         }
         let rooms = self.rooms(1);
-        let parts = GroupSets::new(self, &rooms).best()?;
-        self.taken(&rooms, &parts)
+        let (parts, lanes) = GroupSets::new(self, &rooms).best()?;
+        Some((self.taken(&rooms, &parts)?, lanes))
     }
 
     /// The groups with at least `slots` free slots.

@@ -14,12 +14,25 @@ impl Occupancy {
     /// # Errors
     /// Returns the first node that cannot take its slot; then nothing is claimed.
     pub fn claim(&mut self, placement: &Placement) -> Result<(), OccupancyError> {
-        if let Some(&cable) = placement.links().iter().find(|&&cable| !self.slots.is_free(cable)) {
+        if let Some(cable) = self.not_free(placement, |cable| self.slots.is_free(cable)) {
             return Err(self.no_link(cable));
         }
         self.claim_nodes(placement)?;
         self.take_links(placement);
         Ok(())
+    }
+
+    /// A link of a placement that it cannot own. `is_free` says so of an uplink.
+    fn not_free(
+        &self,
+        placement: &Placement,
+        is_free: impl Fn(CableId) -> bool,
+    ) -> Option<CableId> {
+        let mut links = placement.links().iter().copied();
+        if self.wired.is_some() {
+            return links.next().filter(|_| !self.shares_no_owned_link(placement));
+        }
+        links.find(|&cable| !is_free(cable))
     }
 
     fn no_link(&self, cable: CableId) -> OccupancyError {
@@ -93,7 +106,7 @@ impl Occupancy {
             };
             others > 0 || self.cut_off.contains(level.into(), group)
         };
-        let keeps_links = if placement.links().is_empty() {
+        let keeps_links = if placement.links().is_empty() || !is_tree {
             !crossed.any(is_barred)
         } else {
             placement.links().iter().all(|&cable| self.slots.is_free(cable))
@@ -129,7 +142,7 @@ impl Occupancy {
     /// # Errors
     /// As [`Occupancy::claim`], except that nodes and links out of service are accepted.
     pub fn adopt(&mut self, placement: &Placement) -> Result<(), OccupancyError> {
-        if let Some(&cable) = placement.links().iter().find(|&&cable| self.slots.is_taken(cable)) {
+        if let Some(cable) = self.not_free(placement, |cable| !self.slots.is_taken(cable)) {
             return Err(self.no_link(cable));
         }
         let out: Vec<NodeIndex> = placement

@@ -1,5 +1,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::apart::choice_apart;
 use crate::dedicated::search::candidates::Candidates;
 use crate::dedicated::search::cost::{waste, waste_of_plan};
 use crate::dedicated::search::leaf::Weights;
@@ -7,9 +8,11 @@ use crate::dedicated::search::plan::DedicatedPlan;
 use crate::dedicated::search::{SearchResult, search};
 use crate::placing::chosen;
 use crate::policies::DedicatedInLongQueue;
+use crate::promise::Promise;
 use crate::{
     Choice, DedicatesLinks, FreeSlots, HeadRule, LinkPlan, Occupancy, Placement, PlansFirst,
     Policy, QueueRule, Refusal, Request, RoomHelps, Traits,
+    Wirings,
 };
 
 /// The number of waiting jobs from which on [`DedicatedInLongQueue`] is used.
@@ -21,6 +24,8 @@ const PATIENCE: f64 = 0.5;
 /// Gives every job links of its own, wherever the condition of docs/explanation/dedicated-links.md can be met. Jobs may
 /// share leaves and pods, but no link. Among several placements it takes the one that leaves the most usable capacity
 /// for later jobs.
+///
+/// On a dragonfly, a job owns some of the cables between each two of its groups: see docs/explanation/wirings.md.
 ///
 /// The default uses this policy for queues of any length. [`Dedicated::new`] switches to equal parts in long queues.
 #[derive(Debug, Default)]
@@ -67,7 +72,7 @@ impl Policy for Dedicated {
     }
 
     fn traits(&self) -> Traits {
-        Traits::ISOLATES
+        Traits { wirings: Wirings::TREE_OR_DRAGONFLY, ..Traits::ISOLATES }
     }
 
     fn choose(
@@ -76,6 +81,9 @@ impl Policy for Dedicated {
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
+        if !free.fabric().wiring().is_tree() {
+            return on_dragonfly(request, free, occupancy);
+        }
         chosen(self, request, free, occupancy)
     }
 
@@ -86,6 +94,9 @@ impl Policy for Dedicated {
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<(), Refusal> {
+        if !free.fabric().wiring().is_tree() {
+            return on_dragonfly(request, free, occupancy).map(drop);
+        }
         let free = &free.unshared(request, occupancy);
         let least = request.min_bandwidth.unwrap_or(1.0);
         let candidates = Candidates::new(request, free, occupancy, self.weights, least);
@@ -111,6 +122,18 @@ impl Policy for Dedicated {
     }
 }
 
+/// Chooses nodes of a dragonfly and cables between their groups: with all of the bandwidth that the job's nodes have there or,
+/// if that fails, the least that the request accepts.
+fn on_dragonfly(
+    request: &Request,
+    free: &FreeSlots<'_>,
+    occupancy: &Occupancy,
+) -> Result<Choice, Refusal> {
+    let ask = |share| choice_apart(Promise::OwnCables { share }, request, free, occupancy);
+    let least = request.min_bandwidth.unwrap_or(1.0);
+    ask(1.0).or_else(|refusal| if least < 1.0 { ask(least) } else { Err(refusal) })
+}
+
 impl DedicatesLinks for Dedicated {
     fn searches(&self) -> (u64, u64) {
         let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
@@ -123,6 +146,9 @@ impl DedicatesLinks for Dedicated {
 
 impl QueueRule for Dedicated {
     fn waste(&self, _: &Request, placement: &Placement, occupancy: &Occupancy) -> f64 {
+        if !occupancy.fabric().wiring().is_tree() {
+            return 0.0;
+        }
         waste(&self.weights, placement, occupancy)
     }
 

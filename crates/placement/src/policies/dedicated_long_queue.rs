@@ -30,7 +30,7 @@ impl Policy for DedicatedInLongQueue {
     }
 
     fn traits(&self) -> Traits {
-        Traits::ISOLATES
+        self.any_shape.traits()
     }
 
     fn choose(
@@ -39,6 +39,9 @@ impl Policy for DedicatedInLongQueue {
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
+        if !free.fabric().wiring().is_tree() {
+            return self.any_shape.choose(request, free, occupancy);
+        }
         chosen(self, request, free, occupancy)
     }
 

@@ -2,7 +2,7 @@ use std::cmp::Reverse;
 
 use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
 
-use crate::apart::nodes_apart;
+use crate::apart::choice_apart;
 use crate::promise::Promise;
 use crate::{
     Choice, FreeSlots, Homes, Looking, Obstacle, Occupancy, Policy, Refusal, Request, Traits,
@@ -42,7 +42,7 @@ impl Policy for Isolated {
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
         if !free.fabric().wiring().is_tree() {
-            return nodes_apart(Promise::AllLinks, request, free, occupancy).map(Choice::nodes);
+            return choice_apart(Promise::AllLinks, request, free, occupancy);
         }
         if let Some(nodes) = in_one_domain(request, free) {
             return Ok(Choice::nodes(nodes));

@@ -1,4 +1,4 @@
-use crate::apart::nodes_apart;
+use crate::apart::choice_apart;
 use crate::promise::Promise;
 use crate::{
     BetweenGroups, Choice, FreeSlots, Looking, Obstacle, Occupancy, Policy, Refusal, Request,
@@ -33,7 +33,7 @@ impl Policy for IsolatedGlobal {
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
-        nodes_apart(Promise::BetweenGroups, request, free, occupancy).map(Choice::nodes)
+        choice_apart(Promise::BetweenGroups, request, free, occupancy)
     }
 
     fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
