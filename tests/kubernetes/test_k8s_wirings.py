@@ -121,4 +121,4 @@ def test_a_group_waits_for_the_cables_between_two_groups(wired: ControlPlane, em
 def test_a_policy_for_trees_says_so(wired: ControlPlane, empty: ControlPlane) -> None:
     group = name()
     empty.submit(group, 4, policy="dedicated")
-    empty.waits_saying(group, "the policy needs a tree, but the machine is a dragonfly")
+    empty.waits_saying(group, "writes no routes for a dragonfly")

@@ -155,7 +155,7 @@ def test_a_policy_for_trees_is_refused_with_its_line(site: Site) -> None:
     site.wait_idle()
     site.configure(RULES["slingshot"] + "Partition=pstock Policy=dedicated\n", machine=MACHINES["slingshot"])
     try:
-        why = "topolane.conf, line 6: dedicated: the policy needs a tree, but the machine is a dragonfly"
+        why = "topolane.conf, line 6: dedicated: Topolane writes no routes for a dragonfly"
         assert why in site.log()
         until(lambda: why in command(site, "status").stdout, "status says why")
         assert command(site, "status").returncode == 1

@@ -58,7 +58,7 @@ def test_install_refuses_a_policy_for_trees(written: Path) -> None:
     slurm = SlurmFacts("26.05.5", Path("slurm.conf"), Path(), "", "", None, [], {"batch": "(null)"})
     check_machine([written], slurm, ["batch=isolated-global"], "isolated")
     for policies, jobs_may in ((["batch=dedicated"], ""), ([], "share-links,dedicated")):
-        with pytest.raises(InputError, match="dedicated .*needs a tree, but the machine is a dragonfly"):
+        with pytest.raises(InputError, match="dedicated .*writes no routes for a dragonfly"):
             check_machine([written], slurm, policies, jobs_may)
 
 

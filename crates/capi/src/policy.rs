@@ -40,7 +40,8 @@ pub unsafe extern "C" fn topolane_policy_new(
     }
 }
 
-/// Whether the policy works on the wiring of a machine. `BadInput`: it does not; `error` says which it needs. Since version 8.
+/// Whether a live system can keep what the policy promises on the wiring of a machine. `BadInput`: it cannot; `error` says why.
+/// Since version 8.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn topolane_policy_check(
     policy: *const Policy,
@@ -51,8 +52,8 @@ pub unsafe extern "C" fn topolane_policy_check(
     unsafe {
         guarded(error, || {
             let (policy, machine) = (object(policy, "policy")?, object(machine, "machine")?);
-            let checked = policy.rule.check_wiring(&machine.fabric);
-            checked.map_err(|refusal| format!("{}: {refusal}", policy.rule.name()))?;
+            let checked = policy.rule.check_live(&machine.fabric);
+            checked.map_err(|why| format!("{}: {why}", policy.rule.name()))?;
             Ok(Status::Ok)
         })
     }

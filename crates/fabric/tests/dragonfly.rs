@@ -120,7 +120,10 @@ fn ends_of(fabric: &Fabric, links: &LinkSet) -> Closure {
                 continue;
             }
             let pairs = (0..groups).flat_map(|a| (a + 1..groups).map(move |b| (a, b)));
-            let (a, b) = pairs.filter(|&(a, b)| dragonfly.lane_words(a, b).contains(&number)).next().unwrap();
+            let (a, b) = pairs
+                .filter(|&(a, b)| dragonfly.lane_words(a, b).contains(&number))
+                .next()
+                .unwrap();
             let lane = (number - dragonfly.lane_words(a, b).start) * 64 + bit;
             let ends = dragonfly.lanes(a, b)[lane as usize].ends;
             let switch = |group, place: u8| dragonfly.switches_of(group).start + u32::from(place);

@@ -27,6 +27,21 @@ impl dyn Policy + '_ {
         Err(Refusal::WrongWiring { needs, has: fabric.wiring().name() })
     }
 
+    /// Checks that the policy works on a machine of this kind whose routes Topolane can set.
+    ///
+    /// # Errors
+    /// In a sentence: it does not, or jobs would not keep to the cables that it gives them.
+    pub fn check_live(&self, fabric: &Fabric) -> Result<(), String> {
+        self.check_wiring(fabric).map_err(|refusal| refusal.to_string())?;
+        if self.dedicates_links().is_some() && !fabric.wiring().is_tree() {
+            let wiring = fabric.wiring().name();
+            return Err(format!(
+                "Topolane writes no routes for a {wiring}, so jobs would not keep to their own cables"
+            ));
+        }
+        Ok(())
+    }
+
     /// Places a request.
     ///
     /// # Errors

@@ -66,7 +66,8 @@ impl State {
         let what = if links.is_empty() { "" } else { ", or a link above it," };
         let share =
             share_from(share, &fabric)?.map_err(|refusal| bad_input(refusal.to_string()))?;
-        let placement = Placement::new(&fabric, nodes, share).with_links(&fabric, links, bandwidth_share);
+        let placement =
+            Placement::new(&fabric, nodes, share).with_links(&fabric, links, bandwidth_share);
         let placement = self.occupancy.name_gpus(placement);
         Arc::make_mut(&mut self.occupancy).adopt(&placement).map_err(|error| {
             let name = fabric.node_name(error.node);

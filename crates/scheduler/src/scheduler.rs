@@ -210,7 +210,8 @@ impl Scheduler {
         self.assume_traffic(&mut request);
         let end = start + request.walltime;
         let placement = Placement::new(fabric, nodes, request.share.clone());
-        let placement = self.policy.isolate(placement, fabric).with_links(fabric, links, bandwidth_share);
+        let placement =
+            self.policy.isolate(placement, fabric).with_links(fabric, links, bandwidth_share);
         let placement = self.occupancy.name_gpus(placement);
         let traffic = self.occupancy.lay(&request, &placement).map(|traffic| traffic.until(end));
         let placement = placement.with_traffic(traffic);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use topolane_fabric::{
     Channel, DedicatedRouting, Fabric, InputError, JobLinks, RememberedRoutes, Routing, Service,
+    SpreadRouting,
 };
 use topolane_placement::{JobTraffic, Placement, rails_of};
 use topolane_traffic::{Contention, Exchange, Flows, Traffic};
@@ -98,8 +99,10 @@ impl<'a> Coupling<'a> {
         if !placement.links().is_empty() {
             // No other job uses these links, so only the job's own messages compete.
             let ways = own_ways(routing.fabric(), placement)?;
-            let (own, alone) =
-                (slowest(lay(&ways)?.per_channel(), &ways), slowest(flows.per_channel(), routing));
+            let (own, alone) = (
+                slowest(lay(&*ways)?.per_channel(), &*ways),
+                slowest(flows.per_channel(), routing),
+            );
             self.own.insert(id, if alone > 0.0 { (own / alone).max(1.0) } else { 1.0 });
             return Ok(pattern);
         }
@@ -169,14 +172,18 @@ impl<'a> Coupling<'a> {
     }
 }
 
-/// The routes of a job over its own links, by the tables that `topolane routes` writes.
-fn own_ways(fabric: &Arc<Fabric>, placement: &Placement) -> Result<RememberedRoutes, InputError> {
+/// The routes of a job over its own links: on a tree by the tables that `topolane routes` writes.
+fn own_ways(fabric: &Arc<Fabric>, placement: &Placement) -> Result<Box<dyn Routing>, InputError> {
+    if !fabric.wiring().is_tree() {
+        return Ok(Box::new(SpreadRouting::over(Arc::clone(fabric), placement.links())?));
+    }
     let job = JobLinks {
         name: "a job".to_owned(),
         nodes: placement.nodes().to_vec(),
         links: placement.links().to_vec(),
     };
-    DedicatedRouting::new(fabric, &[job], &Service::default()).map(RememberedRoutes::new)
+    let routing = DedicatedRouting::new(fabric, &[job], &Service::default())?;
+    Ok(Box::new(RememberedRoutes::new(routing)))
 }
 
 /// Seconds of an iteration on the channel that takes longest, without other jobs.

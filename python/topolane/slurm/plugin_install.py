@@ -12,6 +12,7 @@ from pathlib import Path
 from topolane import files
 from topolane._engine import InputError, State
 from topolane.cluster.clients.scontrol import configuration, scontrol
+from topolane.cluster.hypothetical import check_policy
 from topolane.slurm import conf_file, shadows
 from topolane.slurm.controllers import hosts
 from topolane.slurm.plugin_build import BUILDS, ENGINE, PLUGIN, SPANK, releases_in
@@ -124,6 +125,7 @@ def check_machine(
     for policy in (*(word.partition("=")[2] for word in policies), *jobs_may.split(",")):
         if policy in POLICIES[1:]:
             try:
+                check_policy(machine, policy)
                 State(machine).place(policy, 1)
             except InputError as error:
                 raise InputError(f"{named}: {error}") from error

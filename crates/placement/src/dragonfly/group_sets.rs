@@ -10,6 +10,8 @@ use crate::promise::Promise;
 const MOST_STEPS: u32 = 20_000;
 /// The fewest steps for which a set counts that is looked at as a whole; a larger one counts a step for each group.
 const STEPS_OF_A_SET: u32 = 20;
+/// The same where lanes are chosen, which takes longer.
+const STEPS_WITH_LANES: u32 = 400;
 /// The most steps after the first set was found.
 const MOST_STEPS_AFTER: u32 = 4_000;
 
@@ -17,6 +19,8 @@ const MOST_STEPS_AFTER: u32 = 4_000;
 pub(super) struct GroupSets<'a> {
     pub(super) search: &'a Search<'a>,
     pub(super) rooms: &'a [GroupRoom<'a>],
+    /// What each room has for a job that is in no other group.
+    pub(super) alone: Vec<Part>,
     /// Index of each room and the most slots that it has, those with most first.
     order: Vec<(usize, u32)>,
     steps_left: u32,
@@ -27,10 +31,11 @@ pub(super) struct GroupSets<'a> {
 
 impl<'a> GroupSets<'a> {
     pub fn new(search: &'a Search<'a>, rooms: &'a [GroupRoom<'a>]) -> Self {
-        let most = |(number, room): (usize, &GroupRoom<'_>)| (number, room.part(number, 0).most);
-        let mut order: Vec<(usize, u32)> = rooms.iter().enumerate().map(most).collect();
+        let part = |(number, room): (usize, &GroupRoom<'_>)| room.part(number, 0);
+        let alone: Vec<Part> = rooms.iter().enumerate().map(part).collect();
+        let mut order: Vec<(usize, u32)> = alone.iter().map(|part| (part.room, part.most)).collect();
         order.sort_by_key(|&(room, most)| (std::cmp::Reverse(most), room));
-        GroupSets { search, rooms, order, steps_left: MOST_STEPS, best: None }
+        GroupSets { search, rooms, alone, order, steps_left: MOST_STEPS, best: None }
     }
 
     /// Returns the parts of a smallest set of several groups with enough slots, to be filled in this order: of these the
@@ -48,7 +53,11 @@ impl<'a> GroupSets<'a> {
     /// Tries all sets that add `left` of the rooms from place `from` on to `chosen`, which have `slots`.
     fn extend(&mut self, from: usize, chosen: &mut Vec<usize>, slots: u32, left: usize) {
         if left == 0 {
-            let steps = STEPS_OF_A_SET.max(chosen.len() as u32);
+            let steps = match self.search.promise {
+                Promise::OwnCables { .. } => STEPS_WITH_LANES,
+                Promise::BetweenGroups | Promise::AllLinks => STEPS_OF_A_SET,
+            };
+            let steps = steps.max(chosen.len() as u32);
             self.steps_left = self.steps_left.saturating_sub(steps);
             self.judge(chosen);
             return;

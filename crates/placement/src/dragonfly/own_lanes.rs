@@ -50,9 +50,13 @@ impl GroupSets<'_> {
     }
 
     /// The parts of a set with lanes of at least this bandwidth, in the order of the set.
-    fn with_bandwidth(&self, chosen: &[usize], needed: &[Vec<f64>]) -> Option<(Vec<Part>, LinkSet)> {
+    fn with_bandwidth(
+        &self,
+        chosen: &[usize],
+        needed: &[Vec<f64>],
+    ) -> Option<(Vec<Part>, LinkSet)> {
         let side = |&room: &usize| {
-            let routers = self.rooms[room].part(room, 0).routers;
+            let routers = self.alone[room].routers;
             Side { group: self.rooms[room].group(), routers, gates: 0 }
         };
         let mut sides: Vec<Side> = chosen.iter().map(side).collect();
@@ -62,7 +66,15 @@ impl GroupSets<'_> {
                 self.choose_lanes(chosen, &mut sides, (at, other), needed[at][other], &mut words)?;
             }
         }
-        let part = |(&room, side): (&usize, &Side)| self.rooms[room].part(room, side.gates);
+        let part = |(&room, side): (&usize, &Side)| {
+            let alone = self.alone[room];
+            // No search is needed where the lanes cost no router.
+            if side.routers == alone.routers {
+                Part { gates: side.gates, ..alone }
+            } else {
+                self.rooms[room].part(room, side.gates)
+            }
+        };
         Some((chosen.iter().zip(&sides).map(part).collect(), LinkSet::of_any(words)))
     }
 
@@ -76,7 +88,8 @@ impl GroupSets<'_> {
         needed: f64,
         words: &mut Vec<(u32, u64)>,
     ) -> Option<()> {
-        let (low, high) = if sides[at].group < sides[other].group { (at, other) } else { (other, at) };
+        let (low, high) =
+            if sides[at].group < sides[other].group { (at, other) } else { (other, at) };
         let (dragonfly, used) = (self.search.dragonfly, self.search.links.between);
         let (group, peer) = (sides[low].group, sides[high].group);
         let first = dragonfly.lane_words(group, peer).start;

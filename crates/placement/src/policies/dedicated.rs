@@ -11,8 +11,7 @@ use crate::policies::DedicatedInLongQueue;
 use crate::promise::Promise;
 use crate::{
     Choice, DedicatesLinks, FreeSlots, HeadRule, LinkPlan, Occupancy, Placement, PlansFirst,
-    Policy, QueueRule, Refusal, Request, RoomHelps, Traits,
-    Wirings,
+    Policy, QueueRule, Refusal, Request, RoomHelps, Traits, Wirings,
 };
 
 /// The number of waiting jobs from which on [`DedicatedInLongQueue`] is used.

@@ -10,7 +10,7 @@ use super::node_channels::ends;
 use super::{Routing, Splits, Unreachable};
 use crate::error::InputError;
 use crate::fabric::Fabric;
-use crate::ids::NodeIndex;
+use crate::ids::{CableId, NodeIndex};
 use crate::link::{Channel, Link};
 use crate::wiring::Dragonfly;
 use channels::DragonflyChannels;
@@ -36,8 +36,20 @@ impl SpreadRouting {
     /// # Errors
     /// The machine is no dragonfly, or has too many switches.
     pub fn new(fabric: Arc<Fabric>, name: String, fraction: f64) -> Result<Self, InputError> {
-        let channels = DragonflyChannels::new(Arc::clone(&fabric), dragonfly_of(&fabric, &name)?)?;
+        let channels =
+            DragonflyChannels::new(Arc::clone(&fabric), dragonfly_of(&fabric, &name)?, &[])?;
         Ok(SpreadRouting { name, table: Arc::new(DragonflySplits::new(channels, fraction)) })
+    }
+
+    /// Returns minimal routing for a job that keeps to these cables between groups, which ascend.
+    ///
+    /// # Errors
+    /// As [`SpreadRouting::new`].
+    pub fn over(fabric: Arc<Fabric>, cables: &[CableId]) -> Result<Self, InputError> {
+        let name = "minimal".to_owned();
+        let dragonfly = dragonfly_of(&fabric, &name)?;
+        let channels = DragonflyChannels::new(Arc::clone(&fabric), dragonfly, cables)?;
+        Ok(SpreadRouting { name, table: Arc::new(DragonflySplits::new(channels, 0.0)) })
     }
 }
 
