@@ -107,6 +107,14 @@ def leaves_of(site: Mapping[str, Any]) -> dict[str, list[str]]:
     return leaves
 
 
+class Held(list[str]):
+    """The nodes of a job, and the cables that it owns between groups, in both directions."""
+
+    def __init__(self, nodes: Iterable[str], own: Iterable[Link] = ()) -> None:
+        super().__init__(nodes)
+        self.own = {link for here, there in own for link in ((here, there), (there, here))}
+
+
 class Cables:
     """The switches, groups and cables of a machine in Topolane's own format."""
 
@@ -134,7 +142,8 @@ class Cables:
         self.ways = ShortestWays({name: self.near[name] for name in names})
 
     def links_of(self, nodes: Iterable[str]) -> set[Link]:
-        """All links that a job on these nodes may use."""
+        """All links that a job on these nodes may use. Between two groups where it owns cables, it has these alone."""
+        own = nodes.own if isinstance(nodes, Held) else set()
         switches: dict[int, set[str]] = defaultdict(set)
         for node in nodes:
             switch = self.switch_of[node]
@@ -145,7 +154,7 @@ class Cables:
                 for b in own:
                     links |= self.ways.links(a, b)
             for other in switches.keys() - {group}:
-                for here, there in self.between[group, other]:
+                for here, there in self.between[group, other] & own or self.between[group, other]:
                     links.add((here, there))
                     for a in own:
                         links |= self.ways.links(a, here)

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from closure import Cables, Link, shared_links
+from closure import Cables, Held, Link, shared_links
 from topolane._engine import Machine, Refusal, State
 from topolane.sources import machine
 
@@ -82,6 +82,7 @@ TEXTS = {
     "more-missing-cables": with_missing(3, 8, 1, 2),
 }
 WIRINGS = [*MACHINES, *TEXTS]
+POLICIES = ("isolated", "isolated-global", "dedicated")
 
 
 def made(name: str) -> tuple[Machine, Cables]:
@@ -96,6 +97,8 @@ def made(name: str) -> tuple[Machine, Cables]:
 def states(fabric: Machine, policy: str, count: int, seed: int) -> Iterator[dict[int, list[str]]]:
     """The jobs of random states: jobs of mixed sizes arrive and end at random."""
     draw, state = random.Random(seed), State(fabric)
+    ends = [(below, above) for below, _, above, _, _ in fabric.link_names()]
+    own: dict[int, list[Link]] = {}
     names = [fabric.hostlist([node]) for node in range(fabric.nodes)]
     running: dict[int, list[int]] = {}
     for job in range(1, count + 1):
@@ -103,14 +106,15 @@ def states(fabric: Machine, policy: str, count: int, seed: int) -> Iterator[dict
         answer = state.place(policy, wanted, id=job)
         if not isinstance(answer, Refusal):
             running[job] = answer.nodes
-            state.hold(answer.nodes, id=job)
+            own[job] = [ends[link] for link in answer.links]
+            state.hold(answer.nodes, id=job, links=answer.links)
         while running and (isinstance(answer, Refusal) or draw.random() < 0.3):
             ended = draw.choice(list(running))
             state.release(ended)
             del running[ended]
             if draw.random() < 0.5:
                 break
-        yield {job: [names[node] for node in nodes] for job, nodes in running.items()}
+        yield {job: Held((names[node] for node in nodes), own[job]) for job, nodes in running.items()}
 
 
 def faults(name: str, policy: str, count: int, seed: int) -> list[dict[Link, list[int]]]:
@@ -119,17 +123,31 @@ def faults(name: str, policy: str, count: int, seed: int) -> list[dict[Link, lis
         {
             link: jobs
             for link, jobs in shared.items()
-            if policy == "isolated" or cables.leads_to_another_group(link)
+            if policy != "isolated-global" or cables.leads_to_another_group(link)
         }
         for shared in shared_links(cables.links_of, states(fabric, policy, count, seed))
     ]
     return [shared for shared in found if shared]
 
 
-@pytest.mark.parametrize("policy", ["isolated", "isolated-global"])
+@pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", WIRINGS)
 def test_no_two_jobs_share_a_link(name: str, policy: str) -> None:
     assert faults(name, policy, 400, seed=1) == []
+
+
+@pytest.mark.parametrize("name", WIRINGS)
+def test_jobs_own_cables_between_each_two_of_their_groups(name: str) -> None:
+    """Under `dedicated`. Where there is more than one cable, some job leaves one to others."""
+    fabric, cables = made(name)
+    leaves_some = False
+    for jobs in states(fabric, "dedicated", 200, seed=4):
+        for nodes in jobs.values():
+            groups = {cables.group_of[cables.switch_of[node]] for node in nodes}
+            for pair in itertools.permutations(groups, 2):
+                assert cables.between[pair] & nodes.own
+                leaves_some |= not cables.between[pair] <= nodes.own
+    assert leaves_some or all(len(links) == 1 for links in cables.between.values())
 
 
 def test_the_checker_finds_what_first_fit_shares() -> None:
@@ -229,7 +247,7 @@ def test_a_dragonfly_plus_has_routes_over_spines_alone(name: str) -> None:
 
 if __name__ == "__main__":
     number, *names = int(sys.argv[1]), *sys.argv[2:]
-    for wiring, rule in itertools.product(names or WIRINGS, ("isolated", "isolated-global")):
+    for wiring, rule in itertools.product(names or WIRINGS, POLICIES):
         print(
             f"{wiring}, {rule}: {number:,} states, {len(faults(wiring, rule, number, 1))} with a shared link",
             flush=True,
