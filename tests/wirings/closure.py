@@ -143,7 +143,7 @@ class Cables:
 
     def links_of(self, nodes: Iterable[str]) -> set[Link]:
         """All links that a job on these nodes may use. Between two groups where it owns cables, it has these alone."""
-        own = nodes.own if isinstance(nodes, Held) else set()
+        kept = nodes.own if isinstance(nodes, Held) else set()
         switches: dict[int, set[str]] = defaultdict(set)
         for node in nodes:
             switch = self.switch_of[node]
@@ -154,7 +154,7 @@ class Cables:
                 for b in own:
                     links |= self.ways.links(a, b)
             for other in switches.keys() - {group}:
-                for here, there in self.between[group, other] & own or self.between[group, other]:
+                for here, there in self.between[group, other] & kept or self.between[group, other]:
                     links.add((here, there))
                     for a in own:
                         links |= self.ways.links(a, here)
