@@ -68,6 +68,12 @@ impl LinkLoad {
         self.used[number as usize]
     }
 
+    /// The same for some words in a row.
+    #[inline]
+    pub fn words(&self, first: u32, count: u32) -> &[u64] {
+        &self.used[first as usize..][..count as usize]
+    }
+
     /// Whether any placement uses any of these links.
     pub fn meets(&self, words: &[(u32, u64)]) -> bool {
         words.iter().any(|&(number, bits)| self.used[number as usize] & bits != 0)

@@ -1,5 +1,6 @@
 //! Any set of switches, whatever its shape.
 
+use super::ways::Reach;
 use super::{Search, bits};
 
 /// The most words of sets of switches that one search computes. On a machine of some dozen switches it tries all sets.
@@ -12,7 +13,7 @@ pub(super) fn switches(search: &Search<'_>) -> Option<Vec<u32>> {
         search,
         inside: (1 << search.hyperx.sizes().len()) - 1,
         last: search.ways.words() + MOST_WORDS,
-        scratch: vec![0; search.able.len()],
+        reach: Reach::new(search.hyperx),
         taken: Vec::new(),
     };
     any.descend(search.able.clone(), 0).then_some(any.taken)
@@ -23,7 +24,7 @@ struct AnySet<'a> {
     inside: u32,
     /// The number of words at which the search ends.
     last: u64,
-    scratch: Vec<u64>,
+    reach: Reach,
     taken: Vec<u32>,
 }
 
@@ -40,7 +41,7 @@ impl AnySet<'_> {
             let own = self.search.slots[switch as usize];
             left -= own;
             let mut with = able.clone();
-            self.search.ways.keep(switch, self.inside, &mut with, &mut self.scratch);
+            self.search.ways.keep(switch, self.inside, &mut with, &mut self.reach);
             self.taken.push(switch);
             if with == able {
                 // A switch that is in the way of no other costs nothing.

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use topolane_fabric::HyperX;
 
 use super::flats::Flat;
+use super::ways::Reach;
 use super::{Search, bits};
 
 /// The most lines that are tried as the first one.
@@ -24,7 +25,9 @@ pub(super) struct Growth<'a> {
     places: Vec<u64>,
     taken: Vec<u32>,
     slots: u32,
-    scratch: Vec<u64>,
+    reach: Reach,
+    /// What [`Search::bound`] said of the flat.
+    bound: Option<Option<u32>>,
 }
 
 /// The switches of a line that can join, by their places.
@@ -56,7 +59,8 @@ impl<'a> Growth<'a> {
             places: vec![0; search.hyperx.sizes().len()],
             taken: Vec::new(),
             slots: 0,
-            scratch: vec![0; rows],
+            reach: Reach::new(search.hyperx),
+            bound: None,
         }
     }
 
@@ -70,6 +74,9 @@ impl<'a> Growth<'a> {
                 self.limits = limits;
                 if self.grow(along, &lines) {
                     return Some(self.taken);
+                }
+                if self.bound().is_some() {
+                    return None;
                 }
             }
         }
@@ -117,8 +124,21 @@ impl<'a> Growth<'a> {
             if self.slots >= self.search.wanted {
                 return true;
             }
+            // Most flats that fail hold no set at all.
+            if self.bound().is_some() {
+                return false;
+            }
         }
         false
+    }
+
+    /// Returns a bound of the slots of all free sets of the flat, if it is proven that none has enough.
+    fn bound(&mut self) -> Option<u32> {
+        if self.bound.is_none() {
+            self.restart();
+            self.bound = Some(self.search.bound(self.flat, &self.able, &mut self.reach));
+        }
+        self.bound.flatten()
     }
 
     /// The first switch of each line of the flat in a dimension.
@@ -264,7 +284,7 @@ impl<'a> Growth<'a> {
     fn add(&mut self, switch: u32) {
         let (hyperx, size) = (self.search.hyperx, self.search.hyperx.row_size());
         self.able[(switch / size) as usize] &= !(1 << (switch % size));
-        self.search.ways.keep(switch, self.flat.inside, &mut self.able, &mut self.scratch);
+        self.search.ways.keep(switch, self.flat.inside, &mut self.able, &mut self.reach);
         for (dimension, places) in self.places.iter_mut().enumerate() {
             *places |= 1 << hyperx.place(switch, dimension);
         }

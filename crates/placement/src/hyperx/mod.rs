@@ -3,6 +3,7 @@
 mod any_set;
 mod flats;
 mod growth;
+mod no_set;
 mod ways;
 
 use topolane_fabric::{HyperX, NodeIndex};
@@ -117,6 +118,15 @@ impl<'a> Search<'a> {
             .zip(self.slots.chunks(size))
             .flat_map(|(&row, slots)| bits(row).map(|place| slots[place as usize]))
             .sum()
+    }
+
+    /// The free slots of switches of a row.
+    fn slots_in_row(&self, row: usize, places: u64) -> u32 {
+        if self.most == 1 {
+            return places.count_ones();
+        }
+        let slots = &self.slots[row * self.hyperx.row_size() as usize..];
+        bits(places).map(|place| slots[place as usize]).sum()
     }
 }
 
