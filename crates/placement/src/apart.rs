@@ -3,6 +3,7 @@
 use topolane_fabric::{NodeIndex, Wiring};
 
 use crate::free_slots::FreeSlots;
+use crate::kept_bound::MostSlots;
 use crate::occupancy::Occupancy;
 use crate::promise::{LinksToAvoid, Promise};
 use crate::refusal::Refusal;
@@ -26,7 +27,16 @@ pub(crate) fn nodes_apart(
         return Err(refuse());
     }
     let free = &*free.unshared(request, occupancy);
+    let bound = occupancy.kept_bound();
+    let bound = bound.filter(|_| promise == Promise::AllLinks && free.are_all_idle());
+    if bound.is_some_and(|bound| !bound.get().allows(request.nodes)) {
+        return Err(refuse());
+    }
     let nodes = search(promise, links, free, request.nodes);
+    if let (Some(bound), Err(most)) = (bound, &nodes) {
+        bound.lower(*most);
+    }
+    let nodes = nodes.ok();
     // A search reasons about parts of the slots and links; this asks for all of them.
     let fabric = free.fabric();
     let is_kept = |nodes: &Vec<NodeIndex>| {
@@ -41,9 +51,9 @@ fn search(
     links: LinksToAvoid<'_>,
     free: &FreeSlots<'_>,
     wanted: u32,
-) -> Option<Vec<NodeIndex>> {
+) -> Result<Vec<NodeIndex>, MostSlots> {
     match free.fabric().wiring() {
-        Wiring::Tree => None,
+        Wiring::Tree => Err(MostSlots::UNKNOWN),
         Wiring::Dragonfly(it) => dragonfly::nodes(it, promise, links, free, wanted),
         Wiring::Torus(it) => torus::nodes(it, links.between, free, wanted),
         Wiring::HyperX(it) => hyperx::nodes(it, links.between, free, wanted),
@@ -72,7 +82,7 @@ pub(crate) fn areas_apart(
     let is_safe = |area: &Vec<NodeIndex>| links.are_avoided(fabric, &fabric.links_of_any(area));
     // The nodes that a search finds for one size, for twice as many, and so on, with the others on their switches.
     let sizes = std::iter::successors(Some(wanted), |&size| size.checked_mul(2));
-    for chosen in sizes.map_while(|size| search(promise, links, free, size)) {
+    for chosen in sizes.map_while(|size| search(promise, links, free, size).ok()) {
         let mut leaves: Vec<_> = chosen.iter().map(|&node| fabric.group(1, node)).collect();
         leaves.dedup();
         let area = leaves.into_iter().flat_map(nodes_on).collect();

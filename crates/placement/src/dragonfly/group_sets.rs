@@ -39,6 +39,9 @@ impl<'a> GroupSets<'a> {
                 return Some(parts);
             }
         }
+        if self.steps_left == 0 {
+            self.search.is_exact.set(false);
+        }
         None
     }
 

@@ -2,13 +2,14 @@
 
 use super::ways::Reach;
 use super::{Search, bits};
+use crate::kept_bound::MostSlots;
 
 /// The most words of sets of switches that one search computes. On a machine of some dozen switches it tries all sets.
 const MOST_WORDS: u64 = 100_000;
 
-/// Returns switches with enough slots such that all routes between them are free. Exact, unless the search reaches its
-/// bound.
-pub(super) fn switches(search: &Search<'_>) -> Option<Vec<u32>> {
+/// Returns switches with enough slots such that all routes between them are free; else the most slots that such switches can
+/// have, which is not known if the search reaches its bound.
+pub(super) fn switches(search: &Search<'_>) -> Result<Vec<u32>, MostSlots> {
     let mut any = AnySet {
         search,
         inside: (1 << search.hyperx.sizes().len()) - 1,
@@ -16,7 +17,13 @@ pub(super) fn switches(search: &Search<'_>) -> Option<Vec<u32>> {
         reach: Reach::new(search.hyperx),
         taken: Vec::new(),
     };
-    any.descend(search.able.clone(), 0).then_some(any.taken)
+    if any.descend(search.able.clone(), 0) {
+        Ok(any.taken)
+    } else if search.ways.words() < any.last {
+        Err(MostSlots::of(search.wanted - 1))
+    } else {
+        Err(MostSlots::UNKNOWN)
+    }
 }
 
 struct AnySet<'a> {

@@ -17,6 +17,8 @@ const MOST_SHAPES: usize = 4;
 pub(super) struct Growth<'a> {
     search: &'a Search<'a>,
     flat: Flat,
+    /// The rows of the machine in which the flat has switches.
+    rows: Vec<u32>,
     /// The switches of the flat that can still join: a word for each row.
     able: Vec<u64>,
     /// The most places that the set may have in each dimension.
@@ -50,37 +52,42 @@ type Price = (u32, u32, Reverse<u32>);
 
 impl<'a> Growth<'a> {
     pub fn new(search: &'a Search<'a>, flat: Flat) -> Self {
-        let rows = search.able.len();
-        Growth {
+        let mut growth = Growth {
             search,
             flat,
-            able: vec![0; rows],
+            rows: Vec::new(),
+            able: vec![0; search.able.len()],
             limits: Vec::new(),
             places: vec![0; search.hyperx.sizes().len()],
             taken: Vec::new(),
             slots: 0,
             reach: Reach::new(search.hyperx),
             bound: None,
-        }
+        };
+        let size = search.hyperx.row_size();
+        growth.rows = growth.lines(growth.places.len() - 1);
+        growth.rows.iter_mut().for_each(|first| *first /= size);
+        growth
     }
 
     /// Returns switches of the flat with enough slots such that all routes between them are free, in the order in which
-    /// their slots are to be taken.
-    pub fn best(mut self) -> Option<Vec<u32>> {
+    /// their slots are to be taken; else a bound of the slots of all free sets of the flat, if it is proven that none has
+    /// enough.
+    pub fn best(mut self) -> Result<Vec<u32>, Option<u32>> {
         let inside = self.flat.inside;
         for along in (0..self.places.len()).rev().filter(|&it| inside >> it & 1 == 1) {
             let lines = self.lines(along);
             for limits in self.shapes(along) {
                 self.limits = limits;
                 if self.grow(along, &lines) {
-                    return Some(self.taken);
+                    return Ok(self.taken);
                 }
-                if self.bound().is_some() {
-                    return None;
+                if let Some(bound) = self.bound() {
+                    return Err(Some(bound));
                 }
             }
         }
-        None
+        Err(None)
     }
 
     /// The limits of sub-grids of lines, those with the fewest lines that suffice first; then no limits.
@@ -157,21 +164,21 @@ impl<'a> Growth<'a> {
 
     /// Empties the set; all free switches of the flat may join.
     fn restart(&mut self) {
-        self.able.fill(0);
         self.places.fill(0);
         self.taken.clear();
         self.slots = 0;
         let (last, size) = (self.places.len() - 1, self.search.hyperx.row_size());
         let is_wide = self.flat.inside >> last & 1 == 1;
         let places = if is_wide { u64::MAX } else { 1 << (self.flat.first % size) };
-        for row in self.lines(last).into_iter().map(|first| first / size) {
+        for &row in &self.rows {
             self.able[row as usize] = self.search.able[row as usize] & places;
         }
     }
 
     /// Adds switches of the line with the lowest price, or of the one after `skip` others. Returns whether there is one.
     fn add_line(&mut self, along: usize, lines: &[u32], skip: usize) -> bool {
-        let most = self.able.iter().map(|row| row.count_ones()).sum::<u32>() * self.search.most;
+        let most = self.rows.iter().map(|&row| self.able[row as usize].count_ones()).sum::<u32>();
+        let most = most * self.search.most;
         if self.slots + most < self.search.wanted {
             return false;
         }

@@ -33,6 +33,15 @@ struct Outer {
     first_word: u32,
 }
 
+/// The last step of routes to some row: the row before it and the word of the links, for place 0 in some dimension.
+#[derive(Debug, Clone, Copy, Default)]
+struct LastStep {
+    row: u32,
+    word: u32,
+    /// The difference of the word for the next place.
+    words: u32,
+}
+
 /// The switches to which all minimal routes from one switch are free. It is used again for the next switch.
 pub(super) struct Reach {
     /// A word for each row of the machine.
@@ -76,7 +85,7 @@ impl<'a> Ways<'a> {
     /// Keeps the switches of a set to which all minimal routes from a switch are free. `inside` has the dimensions, as
     /// bits, in which the set's places may differ from the switch's.
     pub fn keep(&self, a: u32, inside: u32, set: &mut [u64], reach: &mut Reach) {
-        self.follow(a, inside, reach);
+        self.follow(a, inside, None, reach);
         for (set, open) in set.iter_mut().zip(&reach.open) {
             *set &= open;
         }
@@ -85,11 +94,12 @@ impl<'a> Ways<'a> {
         self.words.set(self.words() + rows);
     }
 
-    /// Finds the switches to which all minimal routes from a switch are free, whatever their slots.
+    /// Finds the switches to which all minimal routes from a switch are free, whatever their slots. Rows without a switch of
+    /// `only` may be skipped.
     ///
     /// All routes to b are free exactly if, for each dimension in which b differs, all routes to the switch with a's place
     /// there are free, and the link from that switch to b.
-    pub fn follow(&self, a: u32, inside: u32, reach: &mut Reach) {
+    pub fn follow(&self, a: u32, inside: u32, only: Option<&[u64]>, reach: &mut Reach) {
         let (hyperx, size) = (self.hyperx, self.hyperx.row_size());
         let Reach { open, rows } = reach;
         for (row, _) in rows.drain(..) {
@@ -98,6 +108,7 @@ impl<'a> Ways<'a> {
         let (row, bit) = (a / size, 1u64 << (a % size));
         open[row as usize] = bit | !self.used.word(hyperx.word_in_row(a));
         rows.push((row, 0));
+        let all = inside & ((1 << self.outer.len()) - 1);
         let along = self.outer.iter().enumerate().filter(|(it, _)| inside >> it & 1 == 1);
         for (dimension, outer) in along {
             let own = hyperx.place(a, dimension);
@@ -105,20 +116,23 @@ impl<'a> Ways<'a> {
             for index in 0..rows.len() {
                 let (from, differs) = rows[index];
                 let first = from - own * outer.stride;
+                // No route leads on from a row that differs in all dimensions.
+                let only = only.filter(|_| differs | 1 << dimension == all);
+                let (before, count) = self.last_steps(a, from, differs, first, outer);
                 let links = self.used.words(outer.first_word + from * outer.size, outer.size);
                 for (place, used) in (0..).zip(links) {
                     if used & bit != 0 || place == own {
                         continue;
                     }
                     let to = first + place * outer.stride;
+                    if only.is_some_and(|only| only[to as usize] == 0) {
+                        continue;
+                    }
                     let mut able = open[from as usize] & !used;
-                    for dimension in bits(differs.into()) {
-                        let outer = &self.outer[dimension as usize];
-                        let there = hyperx.place(from * size, dimension as usize);
-                        let own = hyperx.place(a, dimension as usize);
-                        let before = to - there * outer.stride + own * outer.stride;
-                        let links = outer.first_word + before * outer.size + there;
-                        able &= open[before as usize] & !self.used.word(links);
+                    for step in &before[..count] {
+                        let row = step.row + place * outer.stride;
+                        able &=
+                            open[row as usize] & !self.used.word(step.word + place * step.words);
                     }
                     if able & bit != 0 {
                         let in_row = hyperx.word_in_row(to * size + a % size);
@@ -128,5 +142,28 @@ impl<'a> Ways<'a> {
                 }
             }
         }
+    }
+
+    /// The other last steps of routes to the rows that differ from row `from` only in a dimension, of which `first` is the
+    /// one with place 0: one for each dimension in which `from` differs from the row of switch `a`.
+    fn last_steps(
+        &self,
+        a: u32,
+        from: u32,
+        differs: u32,
+        first: u32,
+        along: &Outer,
+    ) -> ([LastStep; 2], usize) {
+        let (mut steps, mut count) = ([LastStep::default(); 2], 0);
+        for dimension in bits(differs.into()) {
+            let outer = &self.outer[dimension as usize];
+            let there = self.hyperx.place(from * self.hyperx.row_size(), dimension as usize);
+            let own = self.hyperx.place(a, dimension as usize);
+            let row = first + own * outer.stride - there * outer.stride;
+            let word = outer.first_word + row * outer.size + there;
+            steps[count] = LastStep { row, word, words: along.stride * outer.size };
+            count += 1;
+        }
+        (steps, count)
     }
 }
