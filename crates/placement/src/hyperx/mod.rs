@@ -82,10 +82,6 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        // Where no set could be grown, there is mostly none.
-        if let Some(bound) = self.patient_bound() {
-            return Err(MostSlots::of(bound));
-        }
         any_set::switches(self).map(|switches| self.taken(&switches))
     }
 
