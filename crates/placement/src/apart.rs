@@ -4,6 +4,7 @@ use topolane_fabric::{LinkSet, NodeIndex, Wiring};
 
 use crate::choice::Choice;
 use crate::free_slots::FreeSlots;
+use crate::kept_bound::MostSlots;
 use crate::occupancy::Occupancy;
 use crate::promise::{LinksToAvoid, Promise};
 use crate::refusal::Refusal;
@@ -27,7 +28,16 @@ pub(crate) fn choice_apart(
         return Err(refuse());
     }
     let free = &*free.unshared(request, occupancy);
-    let (nodes, lanes) = search(promise, links, free, request.nodes).ok_or_else(refuse)?;
+    let bound = occupancy.kept_bound();
+    let bound = bound.filter(|_| promise == Promise::AllLinks && free.are_all_idle());
+    if bound.is_some_and(|bound| !bound.get().allows(request.nodes)) {
+        return Err(refuse());
+    }
+    let found = search(promise, links, free, request.nodes);
+    if let (Some(bound), Err(most)) = (bound, &found) {
+        bound.lower(*most);
+    }
+    let (nodes, lanes) = found.map_err(|_| refuse())?;
     // A search reasons about parts of the slots and links; this asks for all of them.
     let fabric = free.fabric();
     let cables = fabric.cables_of_lanes(&lanes);
@@ -49,10 +59,10 @@ fn search(
     links: LinksToAvoid<'_>,
     free: &FreeSlots<'_>,
     wanted: u32,
-) -> Option<(Vec<NodeIndex>, LinkSet)> {
+) -> Result<(Vec<NodeIndex>, LinkSet), MostSlots> {
     let none = |nodes| (nodes, LinkSet::default());
     match free.fabric().wiring() {
-        Wiring::Tree => None,
+        Wiring::Tree => Err(MostSlots::UNKNOWN),
         Wiring::Dragonfly(it) => dragonfly::nodes(it, promise, links, free, wanted),
         Wiring::Torus(it) => torus::nodes(it, links.between, free, wanted).map(none),
         Wiring::HyperX(it) => hyperx::nodes(it, links.between, free, wanted).map(none),
@@ -81,7 +91,7 @@ pub(crate) fn areas_apart(
     let is_safe = |area: &Vec<NodeIndex>| links.are_avoided(fabric, &fabric.links_of_any(area));
     // The nodes that a search finds for one size, for twice as many, and so on, with the others on their switches.
     let sizes = std::iter::successors(Some(wanted), |&size| size.checked_mul(2));
-    for (chosen, _) in sizes.map_while(|size| search(promise, links, free, size)) {
+    for (chosen, _) in sizes.map_while(|size| search(promise, links, free, size).ok()) {
         let mut leaves: Vec<_> = chosen.iter().map(|&node| fabric.group(1, node)).collect();
         leaves.dedup();
         let area = leaves.into_iter().flat_map(nodes_on).collect();

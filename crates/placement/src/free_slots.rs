@@ -243,6 +243,11 @@ impl<'a> FreeSlots<'a> {
         self.stack.is_none().then(|| self.set().bits_from(first))
     }
 
+    /// Whether these are all idle nodes of the occupancy, one slot each.
+    pub(crate) fn are_all_idle(&self) -> bool {
+        matches!(self.slots, SlotCounts::Idle(_))
+    }
+
     /// Whether the node has a slot.
     pub fn contains(&self, node: NodeIndex) -> bool {
         self.set().contains(node)

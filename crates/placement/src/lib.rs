@@ -16,6 +16,7 @@ mod group_costs;
 mod homes;
 mod hyperx;
 mod job_traffic;
+mod kept_bound;
 mod least_sums;
 mod level;
 mod link_load;

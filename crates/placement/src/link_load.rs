@@ -1,7 +1,9 @@
 //! Counts how many placements use each link of a wiring that is not a tree.
 
-use topolane_fabric::Fabric;
+use topolane_fabric::{Dragonfly, Fabric};
 
+use crate::dragonfly::{Conflicts, KeptConflicts};
+use crate::kept_bound::KeptBound;
 use crate::placement::WiredLinks;
 
 /// The placements on each link of a wiring that is not a tree.
@@ -11,13 +13,17 @@ pub(crate) struct WiredLoad {
     used: LinkLoad,
     /// Those that no other may join there.
     owned: LinkLoad,
+    bound: KeptBound,
 }
 
 impl WiredLoad {
     /// Returns the load of an empty machine; `None` on a tree.
     pub fn of(fabric: &Fabric) -> Option<Box<Self>> {
-        let load = || LinkLoad::new(fabric.link_words());
-        (!fabric.wiring().is_tree()).then(|| Box::new(WiredLoad { used: load(), owned: load() }))
+        let conflicts = fabric.wiring().dragonfly().map(KeptConflicts::new).unwrap_or_default();
+        let load = || LinkLoad::new(fabric.link_words()).keeping(conflicts.clone());
+        let bound = KeptBound::unknown();
+        let empty = || Box::new(WiredLoad { used: load(), owned: load(), bound });
+        (!fabric.wiring().is_tree()).then(empty)
     }
 
     /// The links that placements may use.
@@ -30,12 +36,23 @@ impl WiredLoad {
         &self.owned
     }
 
+    /// The bound of idle nodes with links that no placement uses.
+    pub fn bound(&self) -> &KeptBound {
+        &self.bound
+    }
+
+    /// Records that nodes were freed.
+    pub fn forget_bound(&mut self) {
+        self.bound.forget();
+    }
+
     pub fn enter(&mut self, links: &WiredLinks) {
         self.used.add(links.used_words());
         self.owned.add(links.owned_words());
     }
 
     pub fn leave(&mut self, links: &WiredLinks) {
+        self.bound.forget();
         self.used.remove(links.used_words());
         self.owned.remove(links.owned_words());
     }
@@ -48,24 +65,41 @@ impl WiredLoad {
 
 /// A counter for each directed link, 64 links to a word: bit `n` of a counter is in plane `n`. So a claim adds to 64
 /// counters at once, and while no two jobs share a link there is one plane.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct LinkLoad {
     /// The links with a counter above 0.
     used: Vec<u64>,
     /// The bits of the counters, the lowest first.
     planes: Vec<Vec<u64>>,
+    conflicts: KeptConflicts,
 }
 
 impl LinkLoad {
     /// Returns counters of 0 for this number of words.
     pub fn new(words: u32) -> Self {
-        LinkLoad { used: vec![0; words as usize], planes: Vec::new() }
+        LinkLoad { used: vec![0; words as usize], ..LinkLoad::default() }
+    }
+
+    /// Keeps conflicts of a dragonfly too.
+    fn keeping(self, conflicts: KeptConflicts) -> Self {
+        LinkLoad { conflicts, ..self }
+    }
+
+    /// The conflicts between switches of a group of a dragonfly over these links; `None` if there are none.
+    pub fn conflicts_in(&self, dragonfly: &Dragonfly, group: u32) -> Option<&Conflicts> {
+        self.conflicts.get(dragonfly, group, &|word| self.word(word))
     }
 
     /// The links of a word that any placement uses.
     #[inline]
     pub fn word(&self, number: u32) -> u64 {
         self.used[number as usize]
+    }
+
+    /// The same for some words in a row.
+    #[inline]
+    pub fn words(&self, first: u32, count: u32) -> &[u64] {
+        &self.used[first as usize..][..count as usize]
     }
 
     /// Whether any placement uses any of these links.
@@ -87,6 +121,7 @@ impl LinkLoad {
                 plane += 1;
             }
             self.used[at] |= bits;
+            self.conflicts.forget(number);
         }
     }
 
@@ -100,6 +135,7 @@ impl LinkLoad {
                 (*word, borrow) = (*word ^ borrow, !*word & borrow);
             }
             self.used[at] = self.planes.iter().fold(0, |all, plane| all | plane[at]);
+            self.conflicts.forget(number);
         }
     }
 }

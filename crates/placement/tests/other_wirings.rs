@@ -56,6 +56,57 @@ proptest! {
         }
     }
 
+    /// What a state remembers of earlier decisions changes no decision: a state that was never asked gives the same answers,
+    /// in any order, after claims, releases and nodes that come into service.
+    #[test]
+    fn earlier_decisions_change_no_decision(
+        fabric in any_machine(), events in events(40), sizes in prop::collection::vec(1u32..60, 1..8),
+        out in prop::collection::vec(any::<Index>(), 0..4),
+    ) {
+        let is_dragonfly = fabric.wiring().dragonfly().is_some();
+        let names = if is_dragonfly { &["isolated", "isolated-global"][..] } else { &["isolated"] };
+        for name in names {
+            let rule = policy(name, 1).unwrap();
+            let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+            let mut jobs: Vec<Placement> = Vec::new();
+            let out: Vec<u32> = out.iter().map(|node| node.index(fabric.nodes() as usize) as u32).collect();
+            out.iter().for_each(|&node| occupancy.set_in_service(node, false));
+            for (step, event) in events.iter().enumerate() {
+                let mut fresh = Occupancy::new(Arc::clone(&fabric));
+                let is_out = |node: &&u32| !occupancy.in_service().contains(**node);
+                out.iter().filter(is_out).for_each(|&node| fresh.set_in_service(node, false));
+                jobs.iter().for_each(|job| fresh.adopt(job).unwrap());
+                let size = |nodes: u32| Request::whole_nodes(99, nodes.min(fabric.nodes()), 1.0);
+                if occupancy.idle().contains(0) {
+                    occupancy.set_held(0..1, true);
+                    sizes.iter().for_each(|&nodes| drop(rule.place(&size(nodes), &occupancy)));
+                    occupancy.set_held(0..1, false);
+                }
+                for &nodes in &sizes {
+                    let request = size(nodes);
+                    let alone = rule.place(&request, &fresh.clone());
+                    prop_assert_eq!(rule.place(&request, &occupancy), alone, "{} nodes", nodes);
+                }
+                match event {
+                    Ok(nodes) => {
+                        let request = Request::whole_nodes(1, (*nodes).min(fabric.nodes()), 1.0);
+                        if let Ok(placement) = rule.place(&request, &occupancy) {
+                            occupancy.claim(&placement).unwrap();
+                            jobs.push(placement);
+                        }
+                    }
+                    Err(index) if !jobs.is_empty() => {
+                        occupancy.release(&jobs.remove(index.index(jobs.len())));
+                    }
+                    Err(_) => {}
+                }
+                if let Some(&node) = out.get(step / 4) {
+                    occupancy.set_in_service(node, true);
+                }
+            }
+        }
+    }
+
     /// A job on any nodes of an area keeps what the area promises, next to jobs with and without promises; and where the
     /// policy finds a place, there is an area, unless the place is in several cubes of a pod.
     #[test]

@@ -459,6 +459,11 @@ impl Dragonfly {
         is_used.then(|| self.shapes[group as usize].open(&used))
     }
 
+    /// The group of each word of links inside groups, which come first.
+    pub fn groups_of_words(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.first_word_between()).map(|word| self.group_of(word / WORDS_OF_SWITCH))
+    }
+
     /// The number of words over which the links are spread.
     pub(super) fn link_words(&self) -> u32 {
         self.first_lane.last().copied().unwrap_or_default()

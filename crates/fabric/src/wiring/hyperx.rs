@@ -124,6 +124,11 @@ impl HyperX {
         self.leaves.leaf_of(switch)
     }
 
+    /// Whether all switches have nodes, and leaves have the order of switches.
+    pub fn is_in_order(&self) -> bool {
+        self.leaves.is_in_order()
+    }
+
     /// The name of a switch.
     pub fn switch_name(&self, switch: u32) -> &str {
         self.leaves.name(switch)

@@ -15,7 +15,8 @@ pub(super) fn bits(set: SwitchSet) -> impl Iterator<Item = usize> {
 }
 
 /// For each switch of a group, the switches to or from which some way is used by another job.
-pub(super) struct Conflicts(Vec<SwitchSet>);
+#[derive(Debug)]
+pub(crate) struct Conflicts(Vec<SwitchSet>);
 
 impl Conflicts {
     /// Returns the conflicts, given the switches to which all ways from each switch are free; `None` if there are none.
@@ -36,11 +37,12 @@ impl Conflicts {
     }
 
     /// Returns the switches of `able` with the largest sum of weights of which no two are in conflict. Exact, unless the
-    /// search reaches its bound; then the best found, which is at least that of taking the heaviest first.
-    pub fn heaviest(&self, able: SwitchSet, weights: &[u32]) -> SwitchSet {
+    /// search reaches its bound; then the best found, which is at least that of taking the heaviest first. Returns also
+    /// whether it is exact.
+    pub fn heaviest(&self, able: SwitchSet, weights: &[u32]) -> (SwitchSet, bool) {
         let mut search = Heaviest { conflicts: self, weights, best: 0, weight: 0, branches: 0 };
         search.branch(0, able);
-        search.best
+        (search.best, search.branches <= MOST_BRANCHES)
     }
 }
 
@@ -124,7 +126,8 @@ mod tests {
             let Some(conflicts) = conflicts else { return Ok(()) };
             let holds = |set: u128| bits(set).all(|at| conflicts.0[at] & set == 0);
             let weigh = |set: u128| bits(set).map(|at| weights[at]).sum::<u32>();
-            let found = conflicts.heaviest(able, &weights);
+            let (found, is_exact) = conflicts.heaviest(able, &weights);
+            prop_assert!(is_exact);
             prop_assert!(holds(found) && found & !able == 0);
             let most = (0..1024).filter(|&set| set & !able == 0 && holds(set)).map(weigh).max();
             prop_assert_eq!(Some(weigh(found)), most);

@@ -29,7 +29,7 @@ pub(super) struct GroupRoom<'a> {
     routers: Vec<(u32, u32, GroupIndex)>,
     /// For each router, the routers that a job cannot have, or reach, together with it. `None` if no link of the group
     /// matters.
-    conflicts: Option<Conflicts>,
+    conflicts: Option<&'a Conflicts>,
 }
 
 impl<'a> GroupRoom<'a> {
@@ -44,8 +44,7 @@ impl<'a> GroupRoom<'a> {
         let leaves = free.fabric().children(2, of_hierarchy);
         let mut routers = Vec::with_capacity(leaves.len());
         routers.extend(leaves.map(router).filter(|router| router.1 > 0));
-        let used = |word| search.links.inside.word(word);
-        let conflicts = dragonfly.open_in(group, &used).and_then(|open| Conflicts::of(&open));
+        let conflicts = search.links.inside.conflicts_in(dragonfly, group);
         GroupRoom { search, of_hierarchy, group, routers, conflicts }
     }
 
@@ -136,13 +135,17 @@ impl<'a> GroupRoom<'a> {
 
     /// Routers that a job may have together, if it also uses these gateways, with as many slots as possible.
     fn together(&self, gates: SwitchSet) -> SwitchSet {
-        let Some(conflicts) = &self.conflicts else { return SwitchSet::MAX };
+        let Some(conflicts) = self.conflicts else { return SwitchSet::MAX };
         let able = self.routers.iter().map(|&(place, ..)| place as usize);
         let able = able.filter(|&place| conflicts.of_switch(place) & gates == 0);
         let able = able.fold(0, |set, place| set | 1 << place);
         let mut weights = [0; SwitchSet::BITS as usize];
         self.routers.iter().for_each(|&(place, count, _)| weights[place as usize] = count);
         debug_assert!(bits(able).all(|place| weights[place] > 0), "routers have slots");
-        conflicts.heaviest(able, &weights)
+        let (routers, is_exact) = conflicts.heaviest(able, &weights);
+        if !is_exact {
+            self.search.is_exact.set(false);
+        }
+        routers
     }
 }

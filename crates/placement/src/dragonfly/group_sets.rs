@@ -33,7 +33,8 @@ impl<'a> GroupSets<'a> {
     pub fn new(search: &'a Search<'a>, rooms: &'a [GroupRoom<'a>]) -> Self {
         let part = |(number, room): (usize, &GroupRoom<'_>)| room.part(number, 0);
         let alone: Vec<Part> = rooms.iter().enumerate().map(part).collect();
-        let mut order: Vec<(usize, u32)> = alone.iter().map(|part| (part.room, part.most)).collect();
+        let mut order: Vec<(usize, u32)> =
+            alone.iter().map(|part| (part.room, part.most)).collect();
         order.sort_by_key(|&(room, most)| (std::cmp::Reverse(most), room));
         GroupSets { search, rooms, alone, order, steps_left: MOST_STEPS, best: None }
     }
@@ -46,6 +47,9 @@ impl<'a> GroupSets<'a> {
             if let Some((_, parts, lanes)) = self.best {
                 return Some((parts, lanes));
             }
+        }
+        if self.steps_left == 0 {
+            self.search.is_exact.set(false);
         }
         None
     }

@@ -4,28 +4,35 @@ mod areas;
 mod clique;
 mod group_room;
 mod group_sets;
+mod kept;
 mod own_lanes;
+
+use std::cell::Cell;
 
 use topolane_fabric::{Dragonfly, LinkSet, NodeIndex};
 
 use crate::free_slots::FreeSlots;
+use crate::kept_bound::MostSlots;
 use crate::promise::{LinksToAvoid, Promise};
+pub(crate) use clique::Conflicts;
 use group_room::{GroupRoom, Part};
 use group_sets::GroupSets;
+pub(crate) use kept::KeptConflicts;
 
 /// Nodes such that the promise holds: on one router if possible, else in as few groups as possible. Of these it takes those
-/// where the fewest gateways of the job are left to others, then those where the least is left over. `None` if there are no
-/// such nodes, or the search reached its bound. With the lanes between groups that the job owns, if the promise is of some.
+/// where the fewest gateways of the job are left to others, then those where the least is left over. With the lanes between
+/// groups that the job owns, if the promise is of some. If there are no such nodes, or the search reached its bound: the
+/// most slots that any can have.
 pub(crate) fn nodes(
     dragonfly: &Dragonfly,
     promise: Promise,
     links: LinksToAvoid<'_>,
     free: &FreeSlots<'_>,
     wanted: u32,
-) -> Option<(Vec<NodeIndex>, LinkSet)> {
-    let search = Search { promise, free, links, dragonfly, wanted };
+) -> Result<(Vec<NodeIndex>, LinkSet), MostSlots> {
+    let search = Search::new(dragonfly, promise, links, free, wanted);
     let on_one = search.on_one_router().map(|nodes| (nodes, LinkSet::default()));
-    on_one.or_else(|| search.in_groups())
+    on_one.or_else(|| search.in_groups()).ok_or_else(|| search.most_slots())
 }
 
 /// Sets of free nodes, with slots for all of a request, such that the promise holds for a job on any of them. `is_usable` says
@@ -38,7 +45,7 @@ pub(crate) fn areas(
     wanted: u32,
     is_usable: impl Fn(NodeIndex) -> bool,
 ) -> Vec<Vec<NodeIndex>> {
-    Search { promise, free, links, dragonfly, wanted }.areas(is_usable)
+    Search::new(dragonfly, promise, links, free, wanted).areas(is_usable)
 }
 
 struct Search<'a> {
@@ -47,9 +54,26 @@ struct Search<'a> {
     links: LinksToAvoid<'a>,
     dragonfly: &'a Dragonfly,
     wanted: u32,
+    /// Whether no part of the search reached its bound so far.
+    is_exact: Cell<bool>,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(
+        dragonfly: &'a Dragonfly,
+        promise: Promise,
+        links: LinksToAvoid<'a>,
+        free: &'a FreeSlots<'a>,
+        wanted: u32,
+    ) -> Self {
+        Search { promise, free, links, dragonfly, wanted, is_exact: Cell::new(true) }
+    }
+
+    /// The most slots that a job can have, after a search that found none.
+    fn most_slots(&self) -> MostSlots {
+        if self.is_exact.get() { MostSlots::of(self.wanted - 1) } else { MostSlots::UNKNOWN }
+    }
+
     /// All slots on the router with the fewest free slots that suffice: such a job uses no link.
     fn on_one_router(&self) -> Option<Vec<NodeIndex>> {
         let counts = self.free.counts_of(1).iter().zip(0..);

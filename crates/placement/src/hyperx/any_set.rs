@@ -1,21 +1,29 @@
 //! Any set of switches, whatever its shape.
 
+use super::ways::Reach;
 use super::{Search, bits};
+use crate::kept_bound::MostSlots;
 
 /// The most words of sets of switches that one search computes. On a machine of some dozen switches it tries all sets.
 const MOST_WORDS: u64 = 100_000;
 
-/// Returns switches with enough slots such that all routes between them are free. Exact, unless the search reaches its
-/// bound.
-pub(super) fn switches(search: &Search<'_>) -> Option<Vec<u32>> {
+/// Returns switches with enough slots such that all routes between them are free; else the most slots that such switches can
+/// have, which is not known if the search reaches its bound.
+pub(super) fn switches(search: &Search<'_>) -> Result<Vec<u32>, MostSlots> {
     let mut any = AnySet {
         search,
         inside: (1 << search.hyperx.sizes().len()) - 1,
         last: search.ways.words() + MOST_WORDS,
-        scratch: vec![0; search.able.len()],
+        reach: Reach::new(search.hyperx),
         taken: Vec::new(),
     };
-    any.descend(search.able.clone(), 0).then_some(any.taken)
+    if any.descend(search.able.clone(), 0) {
+        Ok(any.taken)
+    } else if search.ways.words() < any.last {
+        Err(MostSlots::of(search.wanted - 1))
+    } else {
+        Err(MostSlots::UNKNOWN)
+    }
 }
 
 struct AnySet<'a> {
@@ -23,7 +31,7 @@ struct AnySet<'a> {
     inside: u32,
     /// The number of words at which the search ends.
     last: u64,
-    scratch: Vec<u64>,
+    reach: Reach,
     taken: Vec<u32>,
 }
 
@@ -40,7 +48,7 @@ impl AnySet<'_> {
             let own = self.search.slots[switch as usize];
             left -= own;
             let mut with = able.clone();
-            self.search.ways.keep(switch, self.inside, &mut with, &mut self.scratch);
+            self.search.ways.keep(switch, self.inside, &mut with, &mut self.reach);
             self.taken.push(switch);
             if with == able {
                 // A switch that is in the way of no other costs nothing.

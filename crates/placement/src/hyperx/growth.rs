@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use topolane_fabric::HyperX;
 
 use super::flats::Flat;
+use super::ways::Reach;
 use super::{Search, bits};
 
 /// The most lines that are tried as the first one.
@@ -16,6 +17,8 @@ const MOST_SHAPES: usize = 4;
 pub(super) struct Growth<'a> {
     search: &'a Search<'a>,
     flat: Flat,
+    /// The rows of the machine in which the flat has switches.
+    rows: Vec<u32>,
     /// The switches of the flat that can still join: a word for each row.
     able: Vec<u64>,
     /// The most places that the set may have in each dimension.
@@ -24,7 +27,9 @@ pub(super) struct Growth<'a> {
     places: Vec<u64>,
     taken: Vec<u32>,
     slots: u32,
-    scratch: Vec<u64>,
+    reach: Reach,
+    /// What [`Search::bound`] said of the flat.
+    bound: Option<Option<u32>>,
 }
 
 /// The switches of a line that can join, by their places.
@@ -47,33 +52,42 @@ type Price = (u32, u32, Reverse<u32>);
 
 impl<'a> Growth<'a> {
     pub fn new(search: &'a Search<'a>, flat: Flat) -> Self {
-        let rows = search.able.len();
-        Growth {
+        let mut growth = Growth {
             search,
             flat,
-            able: vec![0; rows],
+            rows: Vec::new(),
+            able: vec![0; search.able.len()],
             limits: Vec::new(),
             places: vec![0; search.hyperx.sizes().len()],
             taken: Vec::new(),
             slots: 0,
-            scratch: vec![0; rows],
-        }
+            reach: Reach::new(search.hyperx),
+            bound: None,
+        };
+        let size = search.hyperx.row_size();
+        growth.rows = growth.lines(growth.places.len() - 1);
+        growth.rows.iter_mut().for_each(|first| *first /= size);
+        growth
     }
 
     /// Returns switches of the flat with enough slots such that all routes between them are free, in the order in which
-    /// their slots are to be taken.
-    pub fn best(mut self) -> Option<Vec<u32>> {
+    /// their slots are to be taken; else a bound of the slots of all free sets of the flat, if it is proven that none has
+    /// enough.
+    pub fn best(mut self) -> Result<Vec<u32>, Option<u32>> {
         let inside = self.flat.inside;
         for along in (0..self.places.len()).rev().filter(|&it| inside >> it & 1 == 1) {
             let lines = self.lines(along);
             for limits in self.shapes(along) {
                 self.limits = limits;
                 if self.grow(along, &lines) {
-                    return Some(self.taken);
+                    return Ok(self.taken);
+                }
+                if let Some(bound) = self.bound() {
+                    return Err(Some(bound));
                 }
             }
         }
-        None
+        Err(None)
     }
 
     /// The limits of sub-grids of lines, those with the fewest lines that suffice first; then no limits.
@@ -117,8 +131,21 @@ impl<'a> Growth<'a> {
             if self.slots >= self.search.wanted {
                 return true;
             }
+            // Most flats that fail hold no set at all.
+            if self.bound().is_some() {
+                return false;
+            }
         }
         false
+    }
+
+    /// Returns a bound of the slots of all free sets of the flat, if it is proven that none has enough.
+    fn bound(&mut self) -> Option<u32> {
+        if self.bound.is_none() {
+            self.restart();
+            self.bound = Some(self.search.bound(self.flat, &self.able, &mut self.reach));
+        }
+        self.bound.flatten()
     }
 
     /// The first switch of each line of the flat in a dimension.
@@ -137,21 +164,21 @@ impl<'a> Growth<'a> {
 
     /// Empties the set; all free switches of the flat may join.
     fn restart(&mut self) {
-        self.able.fill(0);
         self.places.fill(0);
         self.taken.clear();
         self.slots = 0;
         let (last, size) = (self.places.len() - 1, self.search.hyperx.row_size());
         let is_wide = self.flat.inside >> last & 1 == 1;
         let places = if is_wide { u64::MAX } else { 1 << (self.flat.first % size) };
-        for row in self.lines(last).into_iter().map(|first| first / size) {
+        for &row in &self.rows {
             self.able[row as usize] = self.search.able[row as usize] & places;
         }
     }
 
     /// Adds switches of the line with the lowest price, or of the one after `skip` others. Returns whether there is one.
     fn add_line(&mut self, along: usize, lines: &[u32], skip: usize) -> bool {
-        let most = self.able.iter().map(|row| row.count_ones()).sum::<u32>() * self.search.most;
+        let most = self.rows.iter().map(|&row| self.able[row as usize].count_ones()).sum::<u32>();
+        let most = most * self.search.most;
         if self.slots + most < self.search.wanted {
             return false;
         }
@@ -264,7 +291,7 @@ impl<'a> Growth<'a> {
     fn add(&mut self, switch: u32) {
         let (hyperx, size) = (self.search.hyperx, self.search.hyperx.row_size());
         self.able[(switch / size) as usize] &= !(1 << (switch % size));
-        self.search.ways.keep(switch, self.flat.inside, &mut self.able, &mut self.scratch);
+        self.search.ways.keep(switch, self.flat.inside, &mut self.able, &mut self.reach);
         for (dimension, places) in self.places.iter_mut().enumerate() {
             *places |= 1 << hyperx.place(switch, dimension);
         }

@@ -3,11 +3,15 @@
 mod any_set;
 mod flats;
 mod growth;
+mod no_set;
 mod ways;
+
+use std::borrow::Cow;
 
 use topolane_fabric::{HyperX, NodeIndex};
 
 use crate::free_slots::FreeSlots;
+use crate::kept_bound::MostSlots;
 use crate::link_load::LinkLoad;
 use flats::flats;
 use growth::Growth;
@@ -17,13 +21,14 @@ use ways::Ways;
 const MOST_FLATS: usize = 8;
 
 /// Nodes such that a job on them uses none of the links that others use: on one switch if possible, else in a line, a plane
-/// and so on with as few free slots as suffice. `None` if there are none, or the search reached its bound.
+/// and so on with as few free slots as suffice. If there are none, or the search reached its bound: the most slots that any
+/// such nodes can have.
 pub(crate) fn nodes(
     hyperx: &HyperX,
     used: &LinkLoad,
     free: &FreeSlots<'_>,
     wanted: u32,
-) -> Option<Vec<NodeIndex>> {
+) -> Result<Vec<NodeIndex>, MostSlots> {
     Search::new(hyperx, free, Ways::new(hyperx, used), wanted).nodes()
 }
 
@@ -33,7 +38,7 @@ struct Search<'a> {
     ways: Ways<'a>,
     wanted: u32,
     /// The free slots of each switch.
-    slots: Vec<u32>,
+    slots: Cow<'a, [u32]>,
     /// The most free slots on any switch.
     most: u32,
     /// The switches with free slots: a word for each row.
@@ -42,29 +47,38 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(hyperx: &'a HyperX, free: &'a FreeSlots<'a>, ways: Ways<'a>, wanted: u32) -> Self {
-        let mut slots = vec![0; hyperx.switches() as usize];
-        let mut able = vec![0; hyperx.rows() as usize];
-        let size = hyperx.row_size();
-        for (leaf, &count) in (0..).zip(free.counts_of(1)) {
-            let switch = hyperx.switch_of_leaf(leaf);
-            slots[switch as usize] = count;
-            able[(switch / size) as usize] |= u64::from(count > 0) << (switch % size);
-        }
-        Search { hyperx, free, ways, wanted, slots, most: free.largest(1), able }
+        let counts = free.counts_of(1);
+        let slots = if hyperx.is_in_order() {
+            Cow::Borrowed(counts)
+        } else {
+            let mut slots = vec![0; hyperx.switches() as usize];
+            for (leaf, &count) in (0..).zip(counts) {
+                slots[hyperx.switch_of_leaf(leaf) as usize] = count;
+            }
+            Cow::Owned(slots)
+        };
+        let most = free.largest(1);
+        let able = switches_with(hyperx, free, &slots);
+        Search { hyperx, free, ways, wanted, slots, most, able }
     }
 
-    fn nodes(&self) -> Option<Vec<NodeIndex>> {
+    fn nodes(&self) -> Result<Vec<NodeIndex>, MostSlots> {
         if self.most >= self.wanted {
-            return Some(self.taken(&[self.lone_switch()?]));
+            let switch = self.lone_switch().ok_or(MostSlots::UNKNOWN)?;
+            return Ok(self.taken(&[switch]));
         }
         let dimensions = self.hyperx.sizes().len();
         for shape in flats::shapes(dimensions) {
             if flats::capacity(self, shape) < self.wanted {
                 continue;
             }
-            for flat in flats(self, shape).into_iter().take(MOST_FLATS) {
-                if let Some(switches) = Growth::new(self, flat).best() {
-                    return Some(self.taken(&switches));
+            for flat in flats(self, shape, MOST_FLATS) {
+                match Growth::new(self, flat).best() {
+                    Ok(switches) => return Ok(self.taken(&switches)),
+                    Err(Some(bound)) if shape + 1 == 1 << dimensions => {
+                        return Err(MostSlots::of(bound));
+                    }
+                    Err(_) => {}
                 }
             }
         }
@@ -81,7 +95,7 @@ impl<'a> Search<'a> {
         };
         for dimension in 0..sizes.len() {
             let mut counts = vec![0; self.slots.len()];
-            for (switch, _) in (0..).zip(&self.slots).filter(|&(_, &slots)| slots > 0) {
+            for (switch, _) in (0..).zip(&*self.slots).filter(|&(_, &slots)| slots > 0) {
                 counts[line(switch, dimension) as usize] += 1;
             }
             in_line.push(counts);
@@ -89,7 +103,7 @@ impl<'a> Search<'a> {
         let neighbours = |switch: u32| -> u32 {
             (0..).zip(&in_line).map(|(it, counts)| counts[line(switch, it) as usize]).sum()
         };
-        let switches = (0..).zip(&self.slots).filter(|&(_, &slots)| slots >= self.wanted);
+        let switches = (0..).zip(&*self.slots).filter(|&(_, &slots)| slots >= self.wanted);
         let best = switches.min_by_key(|&(switch, &slots)| (slots, neighbours(switch), switch));
         best.map(|(switch, _)| switch)
     }
@@ -113,11 +127,37 @@ impl<'a> Search<'a> {
     /// The free slots of the switches of a set, which has a word for each row.
     fn slots_of(&self, set: &[u64]) -> u32 {
         let size = self.hyperx.row_size() as usize;
+        if self.most == 1 {
+            return set.iter().map(|row| row.count_ones()).sum();
+        }
         set.iter()
             .zip(self.slots.chunks(size))
             .flat_map(|(&row, slots)| bits(row).map(|place| slots[place as usize]))
             .sum()
     }
+
+    /// The free slots of switches of a row.
+    fn slots_in_row(&self, row: usize, places: u64) -> u32 {
+        if self.most == 1 {
+            return places.count_ones();
+        }
+        let slots = &self.slots[row * self.hyperx.row_size() as usize..];
+        bits(places).map(|place| slots[place as usize]).sum()
+    }
+}
+
+/// The switches with free slots: a word for each row.
+fn switches_with(hyperx: &HyperX, free: &FreeSlots<'_>, slots: &[u32]) -> Vec<u64> {
+    let size = hyperx.row_size();
+    if hyperx.is_in_order() && free.fabric().nodes() == hyperx.switches() {
+        let places = u64::MAX >> (u64::BITS - size);
+        let row = |row: u32| free.bits_from(row * size).map(|bits| bits & places);
+        if let Some(rows) = (0..hyperx.rows()).map(row).collect() {
+            return rows;
+        }
+    }
+    let add = |word: u64, &count: &u32| word << 1 | u64::from(count > 0);
+    slots.chunks(size as usize).map(|slots| slots.iter().rev().fold(0, add)).collect()
 }
 
 /// The places in a word, ascending.

@@ -18,6 +18,7 @@ use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex, NodeSet, Routing};
 use crate::dedicated::uplink_slots::UplinkSlots;
 use crate::demand::Demand;
 use crate::job_traffic::LaidTraffic;
+use crate::kept_bound::KeptBound;
 use crate::link_load::{LinkLoad, WiredLoad};
 use crate::network_load::NetworkLoad;
 use crate::placement::Placement;
@@ -394,6 +395,11 @@ impl Occupancy {
         self.wired.as_deref().map(WiredLoad::used)
     }
 
+    /// The bound of idle nodes with links that no placement uses, on a wiring that is not a tree.
+    pub(crate) fn kept_bound(&self) -> Option<&KeptBound> {
+        self.wired.as_deref().map(WiredLoad::bound)
+    }
+
     /// The links that some placement uses and no other may use, on a wiring that is not a tree.
     pub(crate) fn owned_links(&self) -> Option<&LinkLoad> {
         self.wired.as_deref().map(WiredLoad::owned)
@@ -431,6 +437,9 @@ impl Occupancy {
     /// Marks busy nodes of one leaf as idle.
     #[inline]
     fn mark_idle(&mut self, nodes: Range<NodeIndex>) {
+        if let Some(load) = &mut self.wired {
+            load.forget_bound();
+        }
         for level in 1..=self.fabric.depth() {
             let group = self.fabric.group(level, nodes.start);
             self.idle_in[level][group as usize] += nodes.len() as u32;

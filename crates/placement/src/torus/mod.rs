@@ -8,18 +8,19 @@ mod prisms;
 use topolane_fabric::{NodeIndex, Torus};
 
 use crate::free_slots::FreeSlots;
+use crate::kept_bound::MostSlots;
 use crate::link_load::LinkLoad;
 use grid::Grid;
 
 /// Nodes such that a job on them uses none of the links that others use: on one router if possible, else in a prism, else, in
-/// a pod, in several cubes. The job need not take all nodes of its prism. `None` if there is no such prism, or the search
-/// reached its bound.
+/// a pod, in several cubes. The job need not take all nodes of its prism. If there is no such prism, or the search reached its
+/// bound: the most slots that any can have.
 pub(crate) fn nodes(
     torus: &Torus,
     used: &LinkLoad,
     free: &FreeSlots<'_>,
     wanted: u32,
-) -> Option<Vec<NodeIndex>> {
+) -> Result<Vec<NodeIndex>, MostSlots> {
     Search { torus, free, used, wanted }.nodes()
 }
 
@@ -32,24 +33,27 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn nodes(&self) -> Option<Vec<NodeIndex>> {
+    fn nodes(&self) -> Result<Vec<NodeIndex>, MostSlots> {
         let most = self.free.largest(1);
         if most == 0 {
-            return None;
+            return Err(MostSlots::UNKNOWN);
         }
         let grid = Grid::new(self, most);
         if most >= self.wanted {
-            return Some(self.taken([grid.lone_router()?]));
+            let router = grid.lone_router().ok_or(MostSlots::UNKNOWN)?;
+            return Ok(self.taken([router]));
         }
         let routers = self.wanted.div_ceil(most);
-        if let Some(prism) = grid.prism(routers) {
-            return Some(self.taken(prism.routers(self.torus)));
-        }
+        let no_prism = match grid.prism(routers) {
+            Ok(prism) => return Ok(self.taken(prism.routers(self.torus))),
+            Err(no_prism) => no_prism,
+        };
         if self.torus.is_pod() {
-            cubes::routers(&grid).map(|routers| self.taken(routers))
-        } else {
-            None
+            let routers = cubes::routers(&grid).ok_or(MostSlots::UNKNOWN)?;
+            return Ok(self.taken(routers));
         }
+        Err(no_prism
+            .map_or(MostSlots::UNKNOWN, |routers| MostSlots::of(routers.saturating_mul(most))))
     }
 
     /// The slots of these routers, in this order, up to the number that the job wants; ascending.
