@@ -36,7 +36,7 @@ typedef struct {
     uint64_t *gone;   /* of each, as many words as there are words of slots */
     uint64_t now;     /* counts what was asked */
     uint64_t changes; /* those of the holders that the states know */
-    size_t most;      /* so many states are kept: fewer of large machines */
+    size_t most;      /* the number of states that are kept; smaller for large machines */
 } Hypotheses;
 
 typedef struct {
