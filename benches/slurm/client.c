@@ -23,12 +23,28 @@
 
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
+#include <slurm/slurm_version.h>
 
 #include "src/common/bitstring.h"
 #include "src/common/hostlist.h"
 #include "src/common/job_resources.h"
 
 enum { LINE = 65536, SCRIPT = 128 };
+
+/* From 25.11 on, and for all calls from 26.05 on, Slurm's interface names jobs as steps. */
+#define IS_SINCE(year, month) (SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(year, month, 0))
+#if IS_SINCE(25, 11)
+#define NUMBER_IN(answer) (answer)->step_id.job_id
+#define ENDED(job) (&(slurm_step_id_t){.job_id = (job), .step_het_comp = NO_VAL, .step_id = NO_VAL})
+#else
+#define NUMBER_IN(answer) (answer)->job_id
+#define ENDED(job) (job)
+#endif
+#if IS_SINCE(26, 5)
+#define NAMED(job) (*ENDED(job))
+#else
+#define NAMED(job) (job)
+#endif
 
 static char *environment[] = {"PATH=/usr/bin:/bin", "SLURM_GET_USER_ENV=0", NULL};
 
@@ -126,7 +142,7 @@ static void submit(char *words, int has_script)
             refuse();
             return;
         }
-        printf("job %u\n", answer->job_id);
+        printf("job %u\n", NUMBER_IN(answer));
         slurm_free_submit_response_response_msg(answer);
     } else {
         resource_allocation_response_msg_t *answer = NULL;
@@ -134,7 +150,7 @@ static void submit(char *words, int has_script)
             refuse();
             return;
         }
-        printf("job %u\n", answer->job_id);
+        printf("job %u\n", NUMBER_IN(answer));
         slurm_free_resource_allocation_response_msg(answer);
     }
 }
@@ -148,10 +164,11 @@ static void stats(void)
         return;
     }
     printf("stats started=%u completed=%u pending=%u running=%u cycles=%u sum=%llu last=%u depth=%u try=%u queue=%u "
-           "table=%u main_cycles=%u main_sum=%u active=%u\n",
+           "table=%u main_cycles=%u main_sum=%llu active=%u\n",
            has->jobs_started, has->jobs_completed, has->jobs_pending, has->jobs_running, has->bf_cycle_counter,
            (unsigned long long)has->bf_cycle_sum, has->bf_cycle_last, has->bf_last_depth, has->bf_last_depth_try,
-           has->bf_queue_len, has->bf_table_size, has->schedule_cycle_counter, has->schedule_cycle_sum, has->bf_active);
+           has->bf_queue_len, has->bf_table_size, has->schedule_cycle_counter,
+           (unsigned long long)has->schedule_cycle_sum, has->bf_active);
     /* The answer is not freed, because it is small and this program does not run for long. */
 }
 
@@ -249,11 +266,11 @@ static void answer(char *line)
     else if (!strcmp(line, "allocate"))
         submit(rest, 0);
     else if (!strcmp(line, "cancel"))
-        check(slurm_kill_job(job, SIGKILL, 0));
+        check(slurm_kill_job(NAMED(job), SIGKILL, 0));
     else if (!strcmp(line, "requeue"))
-        check(slurm_requeue(job, 0));
+        check(slurm_requeue(NAMED(job), 0));
     else if (!strcmp(line, "complete"))
-        check(slurm_complete_job(job, 0));
+        check(slurm_complete_job(ENDED(job), 0));
     else if (!strcmp(line, "reconfigure"))
         check(slurm_reconfigure());
     else if (!strcmp(line, "stats"))

@@ -1,5 +1,5 @@
-"""Runs a real Slurm 24.11 of Debian trixie on this machine, in the shape of Cab, with stock topology/tree or
-with the plugin.
+"""Runs a real Slurm of the release in TOPOLANE_TEST_SLURM (24.11) on this machine, in the shape of Cab, with stock
+topology/tree or with the plugin.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from client import Client, client, compile_client
-from live_cluster import Cluster, running, script
+from live_cluster import RELEASE, Cluster, Missing, running, script, slurm_source
 from topolane.slurm import plugin_build
 from waiting import until
 
 SLURM_TESTS = Path(__file__).resolve().parents[2] / "tests" / "slurm"
-SUITE = "trixie"
 PREFIX = "node"
 PATIENCE = 900.0
 """A timeout in seconds for steps that should take far less."""
@@ -37,11 +36,11 @@ days ahead in steps of five minutes.
 
 
 def enter() -> None:
-    """Continues this program inside the Slurm of the other Debian suite, unless it already runs there."""
+    """Continues this program inside that Slurm, unless it already runs there."""
     if not os.environ.get("SLURM_TREE"):
         entry = str(SLURM_TESTS / "other_version.sh")
         sys.stdout.flush()
-        os.execv(entry, [entry, SUITE, sys.executable, *sys.argv])
+        os.execv(entry, [entry, RELEASE, sys.executable, *sys.argv])
 
 
 def ready(nodes: int) -> None:
@@ -129,10 +128,10 @@ def tools(directory: Path, engine: Path | None) -> Tools:
 
     engine: libtopolane.so; by default it is compiled.
     """
-    done = subprocess.run([SLURM_TESTS / "slurm_source.sh", SUITE], capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(done.stderr.strip())
-    source = Path(done.stdout.strip())
+    try:
+        source = slurm_source(RELEASE)
+    except Missing as missing:
+        raise RuntimeError(str(missing)) from missing
     made = Tools(directory / "plugin", directory / "client")
     plugin_build.build(source, engine, "cc", made.plugin)
     compile_client(source, Path(os.environ["SLURM_TREE"]), made.client)

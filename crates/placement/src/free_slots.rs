@@ -1,6 +1,7 @@
 //! The free slots that a request may use, per node and per group.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use topolane_fabric::{BlockIndex, Fabric, GroupIndex, NodeIndex, NodeSet};
@@ -90,29 +91,40 @@ impl<'a> FreeSlots<'a> {
     /// Counts the slots of every group by level.
     fn counted(&self) -> Vec<Vec<u32>> {
         let fabric = self.fabric;
-        let mut counts: Vec<Vec<u32>> =
-            (0..=fabric.depth()).map(|level| vec![0; fabric.groups(level) as usize]).collect();
-        counts[0].clear();
-        for (leaf, count) in (0..).zip(&mut counts[1]) {
-            let range = fabric.node_range(1, leaf);
-            *count = match &self.stack {
-                None => self.set().count_in(range),
-                Some(slots) => self
-                    .set()
-                    .iter_in(range)
-                    .map(|node| slots[node as usize])
-                    .fold(0, u32::saturating_add),
-            };
-        }
+        let mut counts: Vec<Vec<u32>> = Vec::with_capacity(fabric.depth() + 1);
+        counts.extend([Vec::new(), self.counted_in_leaves()]);
         for level in 2..=fabric.depth() {
-            for group in 0..fabric.groups(level) {
-                counts[level][group as usize] = fabric
-                    .children(level, group)
-                    .map(|child| counts[level - 1][child as usize])
-                    .fold(0, u32::saturating_add);
-            }
+            let below = &counts[level - 1];
+            let sum = |group| {
+                let children = fabric.children(level, group);
+                let slots = &below[children.start as usize..children.end as usize];
+                slots.iter().copied().fold(0, u32::saturating_add)
+            };
+            counts.push((0..fabric.groups(level)).map(sum).collect());
         }
         counts
+    }
+
+    fn counted_in_leaves(&self) -> Vec<u32> {
+        let set = self.set();
+        let count = |range: Range<NodeIndex>| match &self.stack {
+            None if range.len() <= 64 => {
+                let bits = set.bits_from(range.start);
+                let outside = 64 - range.len() as u32;
+                bits.checked_shl(outside).unwrap_or(0).count_ones()
+            }
+            None => set.count_in(range),
+            Some(slots) => {
+                let slots = set.iter_in(range).map(|node| slots[node as usize]);
+                slots.fold(0, u32::saturating_add)
+            }
+        };
+        (0..self.fabric.groups(1)).map(|leaf| count(self.fabric.node_range(1, leaf))).collect()
+    }
+
+    /// Whether both have the same slots on each node.
+    pub(crate) fn equals(&self, other: &FreeSlots<'_>) -> bool {
+        self.set() == other.set() && self.stack == other.stack
     }
 
     fn set(&self) -> &NodeSet {

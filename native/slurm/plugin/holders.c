@@ -36,6 +36,8 @@ static char *new_empty(Holders *holders)
 char *holders_open(Holders *holders, const Engine *engine, const topolane_machine *machine, void (*free_map)(void *))
 {
     *holders = (Holders){.engine = engine, .machine = machine, .free_map = free_map};
+    size_t most = NODES_OF_HYPOTHESES / (engine->machine_nodes(machine) + 1);
+    holders->then.most = most < LEAST_HYPOTHESES ? LEAST_HYPOTHESES : most < MOST_HYPOTHESES ? most : MOST_HYPOTHESES;
     return new_empty(holders);
 }
 
@@ -48,12 +50,24 @@ static void free_holder(Holders *holders, Holder *holder)
     *holder = (Holder){0};
 }
 
+static void forget_hypotheses(Holders *holders)
+{
+    Hypotheses *then = &holders->then;
+    for (size_t index = 0; index < MOST_HYPOTHESES; index++) {
+        if (then->asked[index])
+            holders->engine->state_free(then->states[index]);
+        then->asked[index] = 0;
+    }
+    free(then->gone);
+    then->gone = NULL;
+}
+
 /* Forgets the states; they are rebuilt when they are needed. */
 static void drop(Holders *holders)
 {
     holders->engine->state_free(holders->now);
-    holders->engine->state_free(holders->then);
-    holders->now = holders->then = NULL;
+    forget_hypotheses(holders);
+    holders->now = NULL;
     if (holders->held)
         memset(holders->held, 0, holders->words * sizeof *holders->held);
 }
@@ -262,32 +276,121 @@ static char *bring_all_in(Holders *holders)
     return error;
 }
 
-/* Asks the engine for the state without the jobs that are gone. */
-static char *new_hypothesis(Holders *holders, const uint64_t *gone)
+/* The jobs that are gone, as far as they are there. */
+static uint64_t gone_of(const Holders *holders, const uint64_t *gone, size_t word)
 {
-    uint64_t *jobs = malloc((holders->count + 1) * sizeof *jobs);
-    if (!jobs)
-        return strdup("no memory");
+    return gone[word] & holders->there[word];
+}
+
+static uint64_t sum_of_gone(const Holders *holders, const uint64_t *gone)
+{
+    uint64_t sum = 0;
+    for (size_t word = 0; word < holders->words; word++)
+        sum = (sum ^ gone_of(holders, gone, word)) * UINT64_C(0x9e3779b97f4a7c15) + (sum >> 29);
+    return sum;
+}
+
+/* The number of jobs that are gone in a hypothesis; 0 if it lacks a job that is there in another one. */
+static size_t common(const Holders *holders, const uint64_t *of, const uint64_t *gone)
+{
     size_t count = 0;
-    for (uint32_t slot = 0; (slot = slot_next(gone, holders->words, slot)) != NO_SLOT; slot++)
-        if (slot_test(holders->there, slot) && holders->list[slot].node_count)
+    for (size_t word = 0; word < holders->words; word++) {
+        if (of[word] & ~gone_of(holders, gone, word))
+            return 0;
+        count += (size_t)__builtin_popcountll(of[word]);
+    }
+    return count;
+}
+
+/* Where a hypothesis belongs: an unused place, or that of the one asked for the longest time ago. */
+static size_t place_for(const Hypotheses *then)
+{
+    size_t place = 0;
+    for (size_t index = 1; index < then->most; index++)
+        if (then->asked[index] < then->asked[place])
+            place = index;
+    return place;
+}
+
+/* Asks the engine for the state without the jobs that are gone. It begins with the known state that lacks most of them. */
+static char *new_hypothesis(Holders *holders, const uint64_t *gone, topolane_state **state)
+{
+    Hypotheses *then = &holders->then;
+    size_t words = holders->words, most = 0;
+    if (!then->gone)
+        then->gone = calloc(then->most * words, sizeof *then->gone);
+    uint64_t *jobs = malloc((holders->count + 1) * sizeof *jobs);
+    if (!jobs || !then->gone) {
+        free(jobs);
+        return strdup("no memory");
+    }
+    topolane_state *base = holders->now;
+    const uint64_t *without = NULL;
+    for (size_t index = 0; index < then->most; index++) {
+        size_t count = then->asked[index] ? common(holders, &then->gone[index * words], gone) : 0;
+        if (count > most) {
+            most = count;
+            base = then->states[index];
+            without = &then->gone[index * words];
+        }
+    }
+    size_t count = 0;
+    for (uint32_t slot = 0; (slot = slot_next(gone, words, slot)) != NO_SLOT; slot++)
+        if (slot_test(holders->there, slot) && holders->list[slot].node_count && !(without && slot_test(without, slot)))
             jobs[count++] = holders->list[slot].job;
     char *error = NULL;
-    topolane_status status = holders->engine->state_without(holders->now, jobs, count, &holders->then, &error);
+    topolane_status status = holders->engine->state_without(base, jobs, count, state, &error);
     free(jobs);
-    return status == TOPOLANE_STATUS_OK ? NULL : taken(holders->engine, error, "the engine gives no state without some jobs");
+    if (status != TOPOLANE_STATUS_OK)
+        return taken(holders->engine, error, "the engine gives no state without some jobs");
+    size_t place = place_for(then);
+    if (then->asked[place])
+        holders->engine->state_free(then->states[place]);
+    then->asked[place] = ++then->now;
+    then->states[place] = *state;
+    then->sums[place] = sum_of_gone(holders, gone);
+    for (size_t word = 0; word < words; word++)
+        then->gone[place * words + word] = gone_of(holders, gone, word);
+    return NULL;
+}
+
+/* The hypothesis with the same jobs gone, if it is known. */
+static topolane_state *known_hypothesis(Holders *holders, const uint64_t *gone)
+{
+    Hypotheses *then = &holders->then;
+    uint64_t sum = sum_of_gone(holders, gone);
+    for (size_t index = 0; then->gone && index < then->most; index++) {
+        if (then->sums[index] != sum || !then->asked[index])
+            continue;
+        bool is_same = true;
+        for (size_t word = 0; word < holders->words && is_same; word++)
+            is_same = then->gone[index * holders->words + word] == gone_of(holders, gone, word);
+        if (is_same) {
+            then->asked[index] = ++then->now;
+            return then->states[index];
+        }
+    }
+    return NULL;
 }
 
 char *holders_without(Holders *holders, const uint64_t *gone, topolane_state **state)
 {
-    holders->engine->state_free(holders->then);
-    holders->then = NULL;
+    Hypotheses *then = &holders->then;
+    if (then->changes != holders->changes)
+        forget_hypotheses(holders);
+    then->changes = holders->changes;
+    *state = gone ? known_hypothesis(holders, gone) : NULL;
+    if (*state)
+        return NULL;
     char *error = bring_all_in(holders);
     if (!error && gone)
-        error = new_hypothesis(holders, gone);
-    *state = gone ? holders->then : holders->now;
-    if (error)
+        error = new_hypothesis(holders, gone, state);
+    else if (!error)
+        *state = holders->now;
+    if (error) {
         drop(holders);
+        *state = NULL;
+    }
     return error;
 }
 

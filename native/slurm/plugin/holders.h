@@ -26,6 +26,19 @@ typedef struct {
 
 enum { NO_SLOT = UINT32_MAX };
 
+/* States in which some jobs are gone. Backfill asks for many jobs about the same few moments, and to make a state takes
+ * many times as long as to place a job in it. */
+enum { MOST_HYPOTHESES = 64, LEAST_HYPOTHESES = 4, NODES_OF_HYPOTHESES = 1 << 17 };
+typedef struct {
+    uint64_t sums[MOST_HYPOTHESES]; /* of the jobs that are gone */
+    uint64_t asked[MOST_HYPOTHESES]; /* when it was used last; 0: there is none */
+    topolane_state *states[MOST_HYPOTHESES];
+    uint64_t *gone;   /* of each, as many words as there are words of slots */
+    uint64_t now;     /* counts what was asked */
+    uint64_t changes; /* those of the holders that the states know */
+    size_t most;      /* the number of states that are kept; smaller for large machines */
+} Hypotheses;
+
 typedef struct {
     const Engine *engine;
     const topolane_machine *machine;
@@ -33,7 +46,7 @@ typedef struct {
     topolane_state *empty; /* without jobs and without failed links: shows whether a job could start one day, even on
                             * links that fail now */
     topolane_state *now;   /* with the jobs in `held`; NULL: rebuilt when needed */
-    topolane_state *then;  /* the last hypothesis; NULL for none */
+    Hypotheses then;
     uint64_t *held;        /* slots of the jobs in `now` */
     uint64_t changes;      /* number of changes to jobs or to links out of service */
     Holder *list;       /* by slot */

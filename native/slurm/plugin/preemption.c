@@ -18,7 +18,10 @@ static bool may_preempt(const job_record_t *job, const job_record_t *other)
 bool preemption_spares(const job_record_t *job, bitstr_t *nodes, uint64_t *gone)
 {
     const Holders *holders = &driver.holders;
+    const char *type = slurm_conf.preempt_type;
     bool any = false;
+    if (!type || !strcmp(type, "preempt/none"))
+        return false;
     for (uint32_t slot = 0; (slot = slot_next(gone, holders->words, slot)) != NO_SLOT; slot++) {
         if (bit_overlap_any(holders->list[slot].map, nodes))
             continue;

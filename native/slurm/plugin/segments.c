@@ -46,9 +46,10 @@ static list_t *divided(const Placed *nodes, uint32_t count, uint32_t size)
 
 void segments_store(job_record_t *job, bitstr_t *nodes, uint32_t size)
 {
+    if (!size || !segments_are_stored_by(stock_now))
+        return;
     uint32_t count = (uint32_t)bit_set_count(nodes), index = 0;
-    if (!segments_are_stored_by(stock_now) || !size || !count || count % size ||
-        !xstrstr(job->network, "unique-channel-per-segment"))
+    if (!count || count % size || !xstrstr(job->network, "unique-channel-per-segment"))
         return;
     Placed *all = malloc(count * sizeof *all);
     for (bitoff_t node = bit_ffs(nodes); all && node >= 0; node = bit_ffs_from_bit(nodes, node + 1))

@@ -47,7 +47,7 @@ impl Policy for Isolated {
         if let Some(nodes) = in_one_domain(request, free) {
             return Ok(Choice::nodes(nodes));
         }
-        let class = class_of(request, occupancy)?;
+        let class = class_among(free, request, occupancy)?;
         let unshared = free.unshared(request, occupancy);
         let search = IsolatedSearch { free: &unshared, occupancy, class, wanted: request.nodes };
         let top = free.fabric().depth();
@@ -72,7 +72,7 @@ impl Policy for Isolated {
         if in_one_domain(request, free).is_some() {
             return Ok(());
         }
-        let class = class_of(request, occupancy)?;
+        let class = class_among(free, request, occupancy)?;
         let unshared = free.unshared(request, occupancy);
         let search = IsolatedSearch { free: &unshared, occupancy, class, wanted: request.nodes };
         // If a group has enough slots, so have the groups around it, so one loop over the class is enough.
@@ -138,9 +138,33 @@ pub fn homes(fabric: &Fabric, nodes: u32) -> (usize, Vec<GroupIndex>) {
 
 /// The class of a job: the lowest level with a group that has enough slots on the empty machine.
 fn class_of(request: &Request, occupancy: &Occupancy) -> Result<usize, Refusal> {
+    let empty = slots_at_best(request, occupancy);
+    class_in(empty.as_ref(), request, occupancy)
+}
+
+/// As [`class_of`]. Often the free slots are all that there are, so no slot has to be counted twice.
+fn class_among(
+    free: &FreeSlots<'_>,
+    request: &Request,
+    occupancy: &Occupancy,
+) -> Result<usize, Refusal> {
+    let empty = slots_at_best(request, occupancy);
+    let empty = empty.as_ref().map(|empty| if free.equals(empty) { free } else { empty });
+    class_in(empty, request, occupancy)
+}
+
+/// The slots of a request on the empty machine; `None` if each node has one.
+fn slots_at_best<'a>(request: &Request, occupancy: &'a Occupancy) -> Option<FreeSlots<'a>> {
+    (!occupancy.any_node_holds(request)).then(|| occupancy.empty().free_slots(request))
+}
+
+fn class_in(
+    empty: Option<&FreeSlots<'_>>,
+    request: &Request,
+    occupancy: &Occupancy,
+) -> Result<usize, Refusal> {
     let (wanted, top) = (request.nodes, occupancy.fabric().depth());
-    let empty = (!occupancy.any_node_holds(request)).then(|| occupancy.empty().free_slots(request));
-    let most = |level| match &empty {
+    let most = |level| match empty {
         Some(empty) => empty.largest(level),
         None => occupancy.largest_group(level),
     };
