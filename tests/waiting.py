@@ -18,8 +18,10 @@ IN_OPEN, IN_CLOSE_NOWRITE = 0x20, 0x10
 """Of linux/inotify.h."""
 EVENT = struct.Struct("iIII")
 """Of the same: watch, what happened, cookie, bytes of the name that follows."""
-DEADLINE = 400.0
+DEADLINE = float(os.environ.get("TOPOLANE_TEST_DEADLINE", "400"))
 """Seconds that anything may take on a busy machine. It only ends tests that hang: none is judged by it."""
+IN_EMULATION = 2000.0
+"""The same in a machine that is emulated, whose cores are many times as slow."""
 
 
 class _Wait:

@@ -140,7 +140,7 @@ impl GroupSets<'_> {
         (left == 0).then_some(slots)
     }
 
-    /// The bandwidth between two rooms that so many flows have when each node of the smaller group sends to the other.
+    /// The bandwidth between two rooms that this number of flows has when each node of the smaller group sends to the other.
     fn bandwidth_of(&self, room: usize, other: usize, flows: u32) -> f64 {
         let (fabric, rooms) = (self.search.free.fabric(), [&self.rooms[room], &self.rooms[other]]);
         let lanes = self.search.dragonfly.lanes(rooms[0].group(), rooms[1].group());

@@ -285,7 +285,7 @@ impl Backfill<'_> {
         let by_place = self.kept.shadow.spare.is_none() || self.counts_head(false);
         self.kept.again = by_place && view.running.jobs().len() > running;
         if self.kept.again && self.counts_head(false) {
-            // The next pass names the head's nodes anew, next to the jobs that have started.
+            // The next pass names the head's nodes again, next to the jobs that have started.
             self.refused.forget();
         }
     }
