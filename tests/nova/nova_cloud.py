@@ -350,6 +350,15 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
         found = self.api.get_migrations()
         return [one["uuid"] for one in found if (one["source_compute"], one["status"]) == (host, "done")]
 
+    # Nova's own helpers give up after five seconds, which a busy machine may need.
+    def _wait_for_migration_status(self, *words: object) -> object:
+        wait = super()._wait_for_migration_status
+        return until(lambda: wait(*words), f"migration {words}", passing=(AssertionError,))
+
+    def _wait_for_server_parameter(self, *words: object, **named: object) -> object:
+        wait = super()._wait_for_server_parameter
+        return until(lambda: wait(*words, **named), f"server {words}", passing=(AssertionError,))
+
     def evacuate(self, server: str) -> str:
         self._evacuate_server({"id": server})
         return self.hosts([server])[server]
