@@ -535,7 +535,8 @@ enum topolane_status topolane_policy_new(const char *name,
                                          char **error);
 
 /*
- Whether the policy works on the wiring of a machine. `BadInput`: it does not; `error` says which it needs. Since version 8.
+ Whether a live system can keep what the policy promises on the wiring of a machine. `BadInput`: it cannot; `error` says why.
+ Since version 8.
  */
 enum topolane_status topolane_policy_check(const struct topolane_policy *policy,
                                            const struct topolane_machine *machine,
