@@ -119,11 +119,9 @@ fn ends_of(fabric: &Fabric, links: &LinkSet) -> Closure {
                 inside.insert((number / 2, first + number % 2 * 64 + bit));
                 continue;
             }
-            let pairs = (0..groups).flat_map(|a| (a + 1..groups).map(move |b| (a, b)));
-            let (a, b) = pairs
-                .filter(|&(a, b)| dragonfly.lane_words(a, b).contains(&number))
-                .next()
-                .unwrap();
+            let mut pairs = (0..groups).flat_map(|a| (a + 1..groups).map(move |b| (a, b)));
+            let is_of = |&(a, b): &(u32, u32)| dragonfly.lane_words(a, b).contains(&number);
+            let (a, b) = pairs.find(is_of).unwrap();
             let lane = (number - dragonfly.lane_words(a, b).start) * 64 + bit;
             let ends = dragonfly.lanes(a, b)[lane as usize].ends;
             let switch = |group, place: u8| dragonfly.switches_of(group).start + u32::from(place);

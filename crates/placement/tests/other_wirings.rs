@@ -70,16 +70,22 @@ proptest! {
             let mut occupancy = Occupancy::new(Arc::clone(&fabric));
             let mut jobs: Vec<Placement> = Vec::new();
             let out: Vec<u32> = out.iter().map(|node| node.index(fabric.nodes() as usize) as u32).collect();
-            out.iter().for_each(|&node| occupancy.set_in_service(node, false));
+            for &node in &out {
+                occupancy.set_in_service(node, false);
+            }
             for (step, event) in events.iter().enumerate() {
                 let mut fresh = Occupancy::new(Arc::clone(&fabric));
                 let is_out = |node: &&u32| !occupancy.in_service().contains(**node);
                 out.iter().filter(is_out).for_each(|&node| fresh.set_in_service(node, false));
-                jobs.iter().for_each(|job| fresh.adopt(job).unwrap());
+                for job in &jobs {
+                    fresh.adopt(job).unwrap();
+                }
                 let size = |nodes: u32| Request::whole_nodes(99, nodes.min(fabric.nodes()), 1.0);
                 if occupancy.idle().contains(0) {
                     occupancy.set_held(0..1, true);
-                    sizes.iter().for_each(|&nodes| drop(rule.place(&size(nodes), &occupancy)));
+                    for &nodes in &sizes {
+                        drop(rule.place(&size(nodes), &occupancy));
+                    }
                     occupancy.set_held(0..1, false);
                 }
                 for &nodes in &sizes {

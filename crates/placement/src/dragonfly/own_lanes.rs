@@ -18,6 +18,13 @@ struct Side {
     gates: SwitchSet,
 }
 
+/// Two groups of a job, by their places in its set.
+struct Pair {
+    places: (usize, usize),
+    /// The least bandwidth of the lanes that the job owns between them. It owns at least one lane.
+    needed: f64,
+}
+
 impl GroupSets<'_> {
     /// What each room of a set has for a job that owns lanes between each two of them, and these lanes. Of the bandwidth
     /// between two groups it owns this share of what its nodes there have when all nodes send to the other group. `None`
@@ -27,19 +34,19 @@ impl GroupSets<'_> {
         chosen: &[usize],
         share: f64,
     ) -> Option<(Vec<Part>, LinkSet)> {
-        // By the two places in `chosen`: the bandwidth of the lanes. Each pair has at least one lane.
-        let mut needed = vec![vec![0.0f64; chosen.len()]; chosen.len()];
+        let places = 0..chosen.len();
+        let pairs =
+            places.clone().flat_map(|at| (at + 1..places.end).map(move |other| (at, other)));
+        let mut pairs: Vec<Pair> = pairs.map(|places| Pair { places, needed: 0.0 }).collect();
         for _ in 0..MOST_ROUNDS {
-            let (parts, lanes) = self.with_bandwidth(chosen, &needed)?;
+            let (parts, lanes) = self.with_bandwidth(chosen, &pairs)?;
             let slots = self.slots_of(&parts)?;
             let mut is_enough = true;
-            for at in 0..chosen.len() {
-                for other in at + 1..chosen.len() {
-                    let flows = slots[at].min(slots[other]);
-                    let least = share * self.bandwidth_of(chosen[at], chosen[other], flows);
-                    if least > needed[at][other] {
-                        (needed[at][other], is_enough) = (least, false);
-                    }
+            for Pair { places: (at, other), needed } in &mut pairs {
+                let flows = slots[*at].min(slots[*other]);
+                let least = share * self.bandwidth_of(chosen[*at], chosen[*other], flows);
+                if least > *needed {
+                    (*needed, is_enough) = (least, false);
                 }
             }
             if is_enough {
@@ -50,21 +57,15 @@ impl GroupSets<'_> {
     }
 
     /// The parts of a set with lanes of at least this bandwidth, in the order of the set.
-    fn with_bandwidth(
-        &self,
-        chosen: &[usize],
-        needed: &[Vec<f64>],
-    ) -> Option<(Vec<Part>, LinkSet)> {
+    fn with_bandwidth(&self, chosen: &[usize], pairs: &[Pair]) -> Option<(Vec<Part>, LinkSet)> {
         let side = |&room: &usize| {
             let routers = self.alone[room].routers;
             Side { group: self.rooms[room].group(), routers, gates: 0 }
         };
         let mut sides: Vec<Side> = chosen.iter().map(side).collect();
         let mut words = Vec::new();
-        for at in 0..chosen.len() {
-            for other in at + 1..chosen.len() {
-                self.choose_lanes(chosen, &mut sides, (at, other), needed[at][other], &mut words)?;
-            }
+        for pair in pairs {
+            self.choose_lanes(chosen, &mut sides, pair, &mut words)?;
         }
         let part = |(&room, side): (&usize, &Side)| {
             let alone = self.alone[room];
@@ -84,8 +85,7 @@ impl GroupSets<'_> {
         &self,
         chosen: &[usize],
         sides: &mut [Side],
-        (at, other): (usize, usize),
-        needed: f64,
+        &Pair { places: (at, other), needed }: &Pair,
         words: &mut Vec<(u32, u64)>,
     ) -> Option<()> {
         let (low, high) =

@@ -1,5 +1,6 @@
 //! Grows a set of switches, line by line.
 
+use std::cell::OnceCell;
 use std::cmp::Reverse;
 
 use topolane_fabric::HyperX;
@@ -29,7 +30,7 @@ pub(super) struct Growth<'a> {
     slots: u32,
     reach: Reach,
     /// What [`Search::bound`] said of the flat.
-    bound: Option<Option<u32>>,
+    bound: OnceCell<Option<u32>>,
 }
 
 /// The switches of a line that can join, by their places.
@@ -62,7 +63,7 @@ impl<'a> Growth<'a> {
             taken: Vec::new(),
             slots: 0,
             reach: Reach::new(search.hyperx),
-            bound: None,
+            bound: OnceCell::new(),
         };
         let size = search.hyperx.row_size();
         growth.rows = growth.lines(growth.places.len() - 1);
@@ -141,11 +142,12 @@ impl<'a> Growth<'a> {
 
     /// Returns a bound of the slots of all free sets of the flat, if it is proven that none has enough.
     fn bound(&mut self) -> Option<u32> {
-        if self.bound.is_none() {
-            self.restart();
-            self.bound = Some(self.search.bound(self.flat, &self.able, &mut self.reach));
+        if let Some(&known) = self.bound.get() {
+            return known;
         }
-        self.bound.flatten()
+        self.restart();
+        let Growth { search, flat, able, reach, bound, .. } = self;
+        *bound.get_or_init(|| search.bound(*flat, able, reach))
     }
 
     /// The first switch of each line of the flat in a dimension.
