@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use routes::{keeps_traffic, parts};
-use topolane_fabric::{Fabric, ROUTINGS, SpreadRouting, WiringDescription, pgft, preset, routing};
+use topolane_fabric::{
+    Fabric, ROUTINGS, Routing, SpreadRouting, WiringDescription, pgft, preset, routing,
+};
 
 const NAMES: [&str; 4] = ["minimal", "minimal-hashed", "valiant", "valiant(fraction=0.25)"];
 
