@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::group_shape::{GroupShape, MOST_SWITCHES_OF_GROUP, SwitchSet, bits};
 use super::leaves::Leaves;
-use super::link_set::LinkSet;
+use super::link_set::{LinkSet, united};
 use crate::check::{check_name, most_cables, positive, too_many_cables};
 use crate::description::{DragonflyDescription, SwitchCable};
 use crate::error::{InputError, shown};
@@ -348,6 +348,17 @@ impl Dragonfly {
         self.first_lane[pair]..self.first_lane[pair + 1]
     }
 
+    /// The lanes between two different groups, each with its word and bit of a [`LinkSet`].
+    pub fn links_between(
+        &self,
+        group: u32,
+        other: u32,
+    ) -> impl Iterator<Item = ((u32, u64), &Lane)> + '_ {
+        let numbers = self.lane_words(group, other);
+        let words = numbers.flat_map(|word| (0..u64::BITS).map(move |bit| (word, 1 << bit)));
+        words.zip(self.lanes(group, other))
+    }
+
     fn pair(&self, group: u32, other: u32) -> usize {
         (group.min(other) * self.groups() + group.max(other)) as usize
     }
@@ -363,22 +374,13 @@ impl Dragonfly {
         let (mut between, mut gates) = (Vec::new(), vec![0; parts.len()]);
         for (index, part) in parts.iter().enumerate() {
             for (later, other) in parts.iter().enumerate().skip(index + 1) {
-                let (all, numbers) =
-                    (self.lanes(part.group, other.group), self.lane_words(part.group, other.group));
-                let keeps_to = lanes.words_in(numbers.clone());
-                for (number, first) in numbers.zip((0..all.len()).step_by(u64::BITS as usize)) {
-                    let whole = u64::MAX >> (u64::BITS as usize - (all.len() - first).min(64));
-                    let kept = keeps_to.iter().find(|word| word.0 == number);
-                    let word = match kept {
-                        Some(&(_, kept)) => kept & whole,
-                        None if keeps_to.is_empty() => whole,
-                        None => 0,
-                    };
-                    for Lane { ends, .. } in bits(word.into()).map(|bit| all[first + bit]) {
-                        gates[index] |= 1 << ends.0;
-                        gates[later] |= 1 << ends.1;
+                let kept = lanes.words_in(self.lane_words(part.group, other.group));
+                for (link, lane) in self.links_between(part.group, other.group) {
+                    if is_kept(kept, link) {
+                        gates[index] |= 1 << lane.ends.0;
+                        gates[later] |= 1 << lane.ends.1;
+                        between.push(link);
                     }
-                    between.push((number, word));
                 }
             }
         }
@@ -396,7 +398,7 @@ impl Dragonfly {
                 words.push((number + 1, (row >> u64::BITS) as u64));
             }
         }
-        words.extend(between);
+        words.extend(united(between));
         LinkSet::of(words)
     }
 
@@ -415,6 +417,14 @@ impl Dragonfly {
         };
         let runs = self.runs().filter(|&(_, cable)| is_in(cable));
         runs.flat_map(|(first, cable)| first..first + cable.count).collect()
+    }
+
+    /// Whether a job may use a cable if its messages between two groups keep to these lanes. Where the set has no lane of
+    /// the two, they may take any.
+    pub fn may_use(&self, lanes: &LinkSet, cable: SwitchCable) -> bool {
+        let Some(link) = self.lane_of(cable) else { return true };
+        let (a, b) = (self.group_of(cable.between.0), self.group_of(cable.between.1));
+        is_kept(lanes.words_in(self.lane_words(a, b)), link)
     }
 
     /// The word and the bit of the lane of a cable; `None` inside a group.
@@ -531,6 +541,11 @@ impl Dragonfly {
     pub fn description(&self) -> DragonflyDescription {
         DragonflyDescription { groups: self.names.clone(), cables: self.cables.clone() }
     }
+}
+
+/// Whether a job that keeps to these lanes between two groups may use one of them. It may use any if there are none.
+fn is_kept(lanes: &[(u32, u64)], (number, bit): (u32, u64)) -> bool {
+    lanes.is_empty() || lanes.iter().any(|word| word.0 == number && word.1 & bit != 0)
 }
 
 /// The number of the first switch of each group; then the number of switches.

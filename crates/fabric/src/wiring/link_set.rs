@@ -18,16 +18,8 @@ impl LinkSet {
     }
 
     /// Returns the set of these words, which may come in any order and more than once.
-    pub fn of_any(mut words: Vec<(u32, u64)>) -> Self {
-        words.sort_unstable_by_key(|&(number, _)| number);
-        words.dedup_by(|next, kept| {
-            let same = next.0 == kept.0;
-            if same {
-                kept.1 |= next.1;
-            }
-            same
-        });
-        LinkSet::of(words)
+    pub fn of_any(words: Vec<(u32, u64)>) -> Self {
+        LinkSet::of(united(words))
     }
 
     /// Number and bits of each word that is not 0, ascending.
@@ -81,4 +73,19 @@ impl LinkSet {
         let before = |end| self.words.partition_point(|&(number, _)| number < end);
         &self.words[before(numbers.start)..before(numbers.end)]
     }
+}
+
+/// Bits of some numbers, with all bits of a number together; the numbers ascend.
+pub(super) fn united(mut bits: Vec<(u32, u64)>) -> Vec<(u32, u64)> {
+    if !bits.is_sorted_by_key(|&(number, _)| number) {
+        bits.sort_unstable_by_key(|&(number, _)| number);
+    }
+    bits.dedup_by(|next, kept| {
+        let same = next.0 == kept.0;
+        if same {
+            kept.1 |= next.1;
+        }
+        same
+    });
+    bits
 }

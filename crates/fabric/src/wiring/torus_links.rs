@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::group_shape::bits;
-use super::link_set::LinkSet;
+use super::link_set::{LinkSet, united};
 use super::torus::Torus;
 
 /// Bits of routers, in words that are made when they are needed.
@@ -20,23 +20,8 @@ impl Bits {
     }
 
     fn into_links(self) -> LinkSet {
-        LinkSet::of(united(self.0))
+        LinkSet::of_any(self.0)
     }
-}
-
-/// Bits of some numbers, with all bits of a number together; the numbers ascend.
-fn united(mut bits: Vec<(u32, u64)>) -> Vec<(u32, u64)> {
-    if !bits.is_sorted_by_key(|&(number, _)| number) {
-        bits.sort_unstable_by_key(|&(number, _)| number);
-    }
-    bits.dedup_by(|next, kept| {
-        let same = next.0 == kept.0;
-        if same {
-            kept.1 |= next.1;
-        }
-        same
-    });
-    bits
 }
 
 impl Torus {

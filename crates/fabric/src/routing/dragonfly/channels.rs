@@ -1,6 +1,5 @@
 //! The channels of a dragonfly on which traffic spreads over parallel cables.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::error::InputError;
@@ -36,7 +35,7 @@ pub(super) struct DragonflyChannels {
 }
 
 impl DragonflyChannels {
-    /// Returns the channels, where traffic between two groups keeps to the cables in `own`, which ascend. Where none of them
+    /// Returns the channels, where traffic between two groups keeps to the lanes with the cables in `own`. Where none of them
     /// joins two groups, it has all cables.
     ///
     /// # Errors
@@ -89,24 +88,13 @@ impl DragonflyChannels {
 
     fn lay(&mut self, dragonfly: &Dragonfly, own: &[CableId]) {
         let below = self.fabric.links() - dragonfly.cables();
-        let groups_of = |(a, b): (u32, u32)| {
-            let (a, b) = (dragonfly.group_of(a), dragonfly.group_of(b));
-            (a.min(b), a.max(b))
-        };
-        let own_of = |cable: CableId| dragonfly.cable(cable.checked_sub(below)?);
-        let kept: HashSet<(u32, u32)> = own
-            .iter()
-            .filter_map(|&cable| own_of(cable))
-            .map(|run| groups_of(run.between))
-            .collect();
+        let lanes = dragonfly.lanes_with(own.iter().filter_map(|cable| cable.checked_sub(below)));
         let mut at_gates: Vec<Vec<f64>> = vec![Vec::new(); self.gates.len()];
         for (cable, run) in dragonfly.runs() {
-            let (a, b) = run.between;
-            let (low, high) = groups_of(run.between);
-            let is_another_s = own.binary_search(&(below + cable)).is_err();
-            if low != high && is_another_s && kept.contains(&(low, high)) {
+            if !dragonfly.may_use(&lanes, run) {
                 continue;
             }
+            let (a, b) = run.between;
             let bandwidth = f64::from(run.count) * run.bandwidth;
             for (from, to, direction) in [(a, b, Direction::Up), (b, a, Direction::Down)] {
                 let (of_from, of_to) = (self.group(from), self.group(to));

@@ -41,7 +41,7 @@ impl SpreadRouting {
         Ok(SpreadRouting { name, table: Arc::new(DragonflySplits::new(channels, fraction)) })
     }
 
-    /// Returns minimal routing for a job that keeps to these cables between groups, which ascend.
+    /// Returns minimal routing for a job that keeps to the lanes with these cables between groups.
     ///
     /// # Errors
     /// As [`SpreadRouting::new`].
