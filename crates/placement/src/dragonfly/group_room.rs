@@ -63,11 +63,6 @@ impl<'a> GroupRoom<'a> {
         self.conflicts.as_ref().map_or(0, |conflicts| conflicts.of_switch(router))
     }
 
-    /// Whether a router has free slots.
-    pub fn has_slots(&self, router: u32) -> bool {
-        self.routers.iter().any(|&(place, ..)| place == router)
-    }
-
     /// The free slots on these routers.
     pub fn slots_on(&self, routers: SwitchSet) -> u32 {
         self.routers_of(routers).map(|router| router.1).sum()
@@ -135,10 +130,12 @@ impl<'a> GroupRoom<'a> {
 
     /// Routers that a job may have together, if it also uses these gateways, with as many slots as possible.
     fn together(&self, gates: SwitchSet) -> SwitchSet {
-        let Some(conflicts) = self.conflicts else { return SwitchSet::MAX };
-        let able = self.routers.iter().map(|&(place, ..)| place as usize);
-        let able = able.filter(|&place| conflicts.of_switch(place) & gates == 0);
-        let able = able.fold(0, |set, place| set | 1 << place);
+        let able = self
+            .routers
+            .iter()
+            .filter(|&&(place, ..)| self.in_conflict(place as usize) & gates == 0);
+        let able = able.fold(0, |set, &(place, ..)| set | 1 << place);
+        let Some(conflicts) = self.conflicts else { return able };
         let mut weights = [0; SwitchSet::BITS as usize];
         self.routers.iter().for_each(|&(place, count, _)| weights[place as usize] = count);
         debug_assert!(bits(able).all(|place| weights[place] > 0), "routers have slots");

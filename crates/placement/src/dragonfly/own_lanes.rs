@@ -92,33 +92,27 @@ impl GroupSets<'_> {
             if sides[at].group < sides[other].group { (at, other) } else { (other, at) };
         let (dragonfly, used) = (self.search.dragonfly, self.search.links.between);
         let (group, peer) = (sides[low].group, sides[high].group);
-        let first = dragonfly.lane_words(group, peer).start;
-        let place = |lane: usize| (first + (lane / 64) as u32, 1u64 << (lane % 64));
-        let is_free = |&(lane, _): &(usize, &Lane)| {
-            let (word, bit) = place(lane);
-            used.word(word) & bit == 0
-        };
-        let mut left: Vec<(usize, &Lane)> =
-            dragonfly.lanes(group, peer).iter().enumerate().filter(is_free).collect();
+        let lanes = dragonfly.links_between(group, peer);
+        let mut left: Vec<_> =
+            lanes.filter(|((word, bit), _)| used.word(*word) & bit == 0).collect();
         let mut owned = 0.0;
         // Sums of equal parts may differ in the last place.
         while owned == 0.0 || owned < needed * (1.0 - 1e-9) {
             let cost = |side: &Side, room: usize, end: u8| {
                 let gate: SwitchSet = 1 << end;
                 let lost = self.rooms[room].in_conflict(end.into()) & side.routers;
-                let is_own = side.routers & gate != 0 && self.rooms[room].has_slots(end.into());
-                let is_open = side.gates & gate == 0 && !is_own;
+                let is_open = (side.gates | side.routers) & gate == 0;
                 (self.rooms[room].slots_on(lost), u32::from(is_open))
             };
-            let price = |&(index, &(lane, of)): &(usize, &(usize, &Lane))| {
+            let price = |&(index, &(link, of)): &(usize, &((u32, u64), &Lane))| {
                 let one = cost(&sides[low], chosen[low], of.ends.0);
                 let two = cost(&sides[high], chosen[high], of.ends.1);
-                (one.0 + two.0, one.1 + two.1, lane, index)
+                (one.0 + two.0, one.1 + two.1, link, index)
             };
             let (index, _) = left.iter().enumerate().min_by_key(price)?;
-            let (lane, of) = left.swap_remove(index);
+            let (link, of) = left.swap_remove(index);
             owned += of.bandwidth;
-            words.push(place(lane));
+            words.push(link);
             for (side, end) in [(low, of.ends.0), (high, of.ends.1)] {
                 let lost = self.rooms[chosen[side]].in_conflict(end.into());
                 sides[side].routers &= !lost;
