@@ -3,10 +3,14 @@
 
 mod simulation_support;
 
+use std::sync::Arc;
+
 use simulation_support::network::{
     PATTERNS, by_hand, on, one_cable, options, tapered, with_walltime,
 };
 use simulation_support::{job, logged, times, try_run, workload};
+use topolane_fabric::{Fabric, preset};
+use topolane_traffic::pattern;
 
 /// Two jobs need one cable whenever they communicate, so each is slowed to S = 2 while both do. If they communicate all
 /// the time (f = 1), the pace is 1 + f f (S - 1) = 2. The first job has 50 s left when the second comes at 50, and ends
@@ -88,5 +92,22 @@ fn patterns_are_drawn_by_job_and_seed() {
     for pattern in 0..PATTERNS.len() {
         let count = drawn(1).iter().filter(|&&own| own == pattern).count();
         assert!((200..500).contains(&count), "{count} of 1,000 jobs have one of 3 patterns");
+    }
+}
+
+/// On a dragonfly, a job under `dedicated` communicates over its own cables alone. 16 of its nodes fill one group, four on each
+/// switch, and two are in the other. So it owns one of the four cables, and all its ways lead over the switch at its end.
+/// Each node sends one unit to each other one. Over all cables, most units cross a link from one switch of the full group
+/// to another: 4 x 4 inside the group, and 2 x 4 / 4 each of those that leave and arrive. Over its own cable go 16 x 2.
+#[test]
+fn own_cables_by_hand() {
+    let name = "slingshot(nodes=32, groups=2, switches=4, cables=4)";
+    let fabric = Arc::new(Fabric::build(&preset(name).unwrap().unwrap()).unwrap());
+    let jobs = workload(vec![job(1, 0.0, 100.0, None, 18)]);
+    for (policy, finish) in [("isolated", 100.0), ("dedicated", 100.0 * 32.0 / 20.0)] {
+        let mut network = on(&fabric, "congestion", "minimal", 1.0);
+        network.patterns = vec![pattern("alltoall").unwrap()];
+        let outcome = try_run(&jobs, &fabric, policy, "fcfs", &options(network)).unwrap();
+        assert!((outcome.jobs[0].finish - finish).abs() < 1e-6, "{policy}: {:?}", outcome.jobs[0]);
     }
 }
