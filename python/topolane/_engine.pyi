@@ -56,6 +56,7 @@ __all__ = [
     "assign",
     "assumed_traffic",
     "built",
+    "check_live",
     "choose_sites",
     "contend",
     "crossings",
@@ -1531,6 +1532,10 @@ def built() -> tuple[str | None, str | None]:
 
 def policies() -> list[tuple[str, str]]:
     """(name, summary) of every policy built in."""
+
+def check_live(machine: Machine, policy: str | Policy) -> None:
+    """Raises InputError if a live system cannot keep what a policy promises on the machine: it does not work on its wiring, or no
+    routes can be written that keep jobs on the cables that it gives them."""
 
 def isolating_policies() -> list[str]:
     """The names of the policies built in that promise isolation."""

@@ -80,7 +80,8 @@ mod _engine {
     use crate::patterns::{patterns, phases};
     #[pymodule_export]
     use crate::policy::{
-        assumed_traffic, isolating_policies, linking_policies, policies, queues, traffic_policies,
+        assumed_traffic, check_live, isolating_policies, linking_policies, policies, queues,
+        traffic_policies,
     };
     #[pymodule_export]
     use crate::rank_k::{Profile, Rank, rank_k};

@@ -13,6 +13,7 @@ use topolane_scheduler::QUEUES;
 
 use crate::answering::answering;
 use crate::error::bad_input;
+use crate::machine::Machine;
 use crate::views::{RequestView, StateView};
 
 /// (name, summary) of every built-in policy.
@@ -107,6 +108,18 @@ pub fn policy_on(
         bad_input(format!("policy {} on {}: {refusal}", policy.name(), fabric.name()))
     })?;
     Ok((policy, raised))
+}
+
+/// Checks that a live system can keep what a policy promises on a machine.
+///
+/// # Errors
+/// It cannot, in a sentence; those of `policy_from`.
+#[pyfunction]
+pub fn check_live(machine: &Machine, policy: &Bound<'_, PyAny>) -> PyResult<()> {
+    let (policy, _) = policy_from(policy, 0)?;
+    policy.check_live(&machine.fabric).map_err(|why| {
+        bad_input(format!("policy {} on {}: {why}", policy.name(), machine.fabric.name()))
+    })
 }
 
 /// Returns the policy for a Python argument: a name, or an object with `choose(request, state)`.

@@ -19,7 +19,7 @@ from topolane._engine import (
     Refusal,
     RoomPlan,
     State,
-    linking_policies,
+    check_live,
 )
 from topolane._engine import make_room as engine_room
 from topolane.cluster.answers import NoPlace, Placement, no_place
@@ -100,16 +100,6 @@ class Counted(NamedTuple):
     """The most slots of each node."""
     left: Mapping[int, tuple[Sequence[int], Sequence[int]]]
     """By job: the nodes where it leaves something if it goes, and the amounts of each kind, node after node."""
-
-
-def check_policy(machine: Machine, policy: str | Policy) -> None:
-    """Raises InputError if a live system cannot keep what the policy promises on such a machine."""
-    is_linking = any(policy == name for name, _ in linking_policies())
-    if is_linking and machine.wiring != "tree":
-        raise InputError(
-            f"policy {policy} on {machine.name}: Topolane writes no routes for a {machine.wiring}, so jobs would not keep to "
-            "their own cables"
-        )
 
 
 class Hypothetical:
@@ -217,7 +207,7 @@ class Hypothetical:
                 self.hold(question.job, own)
 
     def _decided(self, question: Question) -> Decision | Refusal:
-        check_policy(self.machine, self._policy)
+        check_live(self.machine, self._policy)
         if self._state is None:
             self._state = self._made()
         if question.slots is not None:

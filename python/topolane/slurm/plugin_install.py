@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from topolane import files
-from topolane._engine import InputError, State
+from topolane._engine import InputError, check_live
 from topolane.cluster.clients.scontrol import configuration, scontrol
-from topolane.cluster.hypothetical import check_policy
 from topolane.slurm import conf_file, shadows
 from topolane.slurm.controllers import hosts
 from topolane.slurm.plugin_build import BUILDS, ENGINE, PLUGIN, SPANK, releases_in
@@ -125,8 +124,7 @@ def check_machine(
     for policy in (*(word.partition("=")[2] for word in policies), *jobs_may.split(",")):
         if policy in POLICIES[1:]:
             try:
-                check_policy(machine, policy)
-                State(machine).place(policy, 1)
+                check_live(machine, policy)
             except InputError as error:
                 raise InputError(f"{named}: {error}") from error
     wanted = {host for word in policies for host in _hosts(slurm.partitions[word.partition("=")[0]])}
