@@ -21,6 +21,7 @@ import nova_specs
 import sqlalchemy as sa
 from cloud_process import Refused
 from nova import context
+from nova.api.openstack.compute.migrations import MigrationsController
 from nova.db.api import api as api_db
 from nova.tests.functional import integrated_helpers
 from nova.tests.functional.api.client import OpenStackApiException
@@ -271,11 +272,13 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
         """What the server is and on which host, once Nova does not work on it."""
 
         def state() -> tuple[str, str | None] | None:
+            # Nova says first that a server has left its host, or has been evacuated, and changes the host's name after that.
+            # So the migrations are read first: one that ends in between has its server on the new host.
+            moves = self._migrations(server) & UNFINISHED
             found = self.api.get_server(server)
             status, host = str(found["status"]), found["OS-EXT-SRV-ATTR:host"]
-            # Nova says first that a server has left its host, or has been evacuated, and changes the host's name after that.
             leaves = status == "SHELVED_OFFLOADED" and host is not None
-            works = found["OS-EXT-STS:task_state"] is not None or self._migrations(server) & UNFINISHED
+            works = found["OS-EXT-STS:task_state"] is not None or moves
             return None if leaves or works else (status, host)
 
         return until(state, f"{server} settled")
@@ -309,6 +312,18 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
         self.settled(server)
         for compute in self.computes.values():
             compute.manager.rt.__dict__.pop("finish_evacuation", None)
+
+    def end_evacuation_when_asked(self, server: str) -> None:
+        """Ends it as soon as somebody asks Nova for migrations of this server, before the answer is made."""
+        asked = MigrationsController._index
+
+        def index(controller: MigrationsController, request: Any, *words: Any, **named: Any) -> Any:
+            if request.GET.get("instance_uuid") == server:
+                MigrationsController._index = asked
+                self.end_evacuation(server)
+            return asked(controller, request, *words, **named)
+
+        MigrationsController._index = index
 
     def _hold(self, server: str, holder: Any, method: str) -> None:
         """Lets the next call of a method wait for `_held[server]`."""

@@ -172,6 +172,22 @@ def test_an_evacuated_server_counts_on_its_target_before_nova_says_where_it_is(
         cloud.recover(HOSTS[18])
 
 
+def test_an_evacuation_that_ends_while_it_is_read_is_seen_ended(cloud: CloudProcess, nova: Any) -> None:
+    """The server was read on its old host, and its migration when it was over."""
+    group = cloud.group("saved")
+    cloud.boot(1, group, hints=ISOLATED, host=HOSTS[0])
+    (saved,) = cloud.boot(1, group, hints=ISOLATED, host=HOSTS[18])
+    cloud.break_down(HOSTS[18])
+    try:
+        target = cloud.begin_evacuation(saved)
+        cloud.end_evacuation_when_asked(saved)
+        (job,) = nova("status")["running"]
+        assert sorted(job["ranks"]) == sorted([HOSTS[0], target])
+        assert cloud.hosts([saved]) == {saved: target}
+    finally:
+        cloud.recover(HOSTS[18])
+
+
 def test_a_plan_keeps_off_the_links_of_a_migration_that_is_not_over(
     cloud: CloudProcess, nova: Any, tmp_path: Path
 ) -> None:

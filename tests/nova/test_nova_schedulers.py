@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import logging
 import re
 import subprocess
@@ -27,6 +28,7 @@ from nova import context as nova_context
 from nova import objects
 from nova.db.api import api as api_db
 from nova.db.api import models as api_models
+from nova.db.main import models as main_models
 from oslo_config import cfg
 from oslo_db.sqlalchemy import enginefacade
 from topolane.nova import own_tables
@@ -240,27 +242,69 @@ def test_claims_that_cannot_be_used_are_never_taken_for_none(
     assert caplog.text.count("Claims are shared with other schedulers again") == 2
 
 
-@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-def test_a_cell_that_does_not_answer_is_missed_only_by_what_needs_it(
-    engine: sa.Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The database of one cell has no tables. An isolated group could share links with the servers that it runs."""
+@pytest.fixture
+def context(engine: sa.Engine, monkeypatch: pytest.MonkeyPatch) -> nova_context.RequestContext:
+    """Of a scheduler. The database of Nova's API has Nova's tables, and no cell."""
     with contextlib.suppress(cfg.ArgsAlreadyParsedError):
         nova_config.parse_args(["scheduler"], default_config_files=[], configure_db=False)
     objects.register_all()
     api_models.BASE.metadata.create_all(engine)
     monkeypatch.setattr(nova_context, "CELLS", [])
     monkeypatch.setattr(nova_context, "CELL_CACHE", {})
-    context = nova_context.get_admin_context()
+    return nova_context.get_admin_context()
+
+
+def add_cell(context: nova_context.RequestContext, name: str, identity: str, database: str) -> None:
+    """A new cell with the database at this URL."""
+    cell = objects.CellMapping(context, name=name, uuid=identity, transport_url="none:///", disabled=False)
+    cell.database_connection = database
+    cell.create()
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_a_cell_that_does_not_answer_is_missed_only_by_what_needs_it(
+    context: nova_context.RequestContext, tmp_path: Path
+) -> None:
+    """The database of one cell has no tables. An isolated group could share links with the servers that it runs."""
     for name, identity in (("cell0", objects.CellMapping.CELL0_UUID), ("cell1", str(uuid.uuid4()))):
-        cell = objects.CellMapping(
-            context, name=name, uuid=identity, transport_url="none:///", disabled=False
-        )
-        cell.database_connection = f"sqlite:///{tmp_path}/{name}.sqlite"
-        cell.create()
+        add_cell(context, name, identity, f"sqlite:///{tmp_path}/{name}.sqlite")
     assert known_servers(context, ["server1"]) == {}
     with pytest.raises(Unanswered, match="a cell does not answer"):
         known_servers(context, ["server1"], needed=True)
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_an_evacuation_that_ends_while_it_is_read_holds_its_new_host(
+    context: nova_context.RequestContext, mariadb: MariaDB
+) -> None:
+    """Nova writes the new host and ends the migration right after any statement of the reader. Statements of one
+    transaction may see different states: as in PostgreSQL, and in MySQL if the operator wants it so."""
+    database = f"{mariadb.new()}&init_command=SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
+    add_cell(context, "cell1", str(uuid.uuid4()), database)
+    servers = sa.create_engine(database)
+    now = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
+    instances, migrations = main_models.Instance.__table__, main_models.Migration.__table__
+    row = {"uuid": "server", "host": "old", "vm_state": "active", "deleted": 0, "hidden": False}
+    move = {"instance_uuid": "server", "source_compute": "old", "dest_compute": "new", "deleted": 0}
+    with servers.begin() as connection:
+        for table in (instances, migrations):
+            connection.execute(sa.schema.CreateTable(table))
+        connection.execute(sa.insert(instances).values(**row, created_at=now, updated_at=now))
+        connection.execute(sa.insert(migrations).values(**move, uuid="evacuation", status="running"))
+
+    def evacuated(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        if "FROM instances" in statement:
+            with servers.begin() as connection:
+                connection.execute(sa.update(instances).values(host="new"))
+                connection.execute(sa.update(migrations).values(status="done"))
+
+    sa.event.listen(sa.Engine, "after_cursor_execute", evacuated)
+    try:
+        seen = known_servers(context, ["server"])["server"]
+    finally:
+        sa.event.remove(sa.Engine, "after_cursor_execute", evacuated)
+    assert "new" in (seen.host, *seen.elsewhere)
+    assert known_servers(context, ["server"])["server"].host == "new"
 
 
 def test_a_scheduler_that_shares_no_claims_asks_no_database() -> None:

@@ -150,8 +150,11 @@ def read(connection: Connection, machine: str | None, default_placement: str = "
         topology, problems = _topology(aggregates, machine)
         servers = {server.id: server for server in connection.compute.servers(all_projects=True)}
         groups = _server_groups(connection)
-        members = [servers[id] for group in groups for id in group.member_ids or () if id in servers]
-        migrations = _unfinished(connection, members)
+        members = {id: servers[id] for group in groups for id in group.member_ids or () if id in servers}
+        migrations = _unfinished(connection, members.values())
+        # A migration may have ended after its server was read, and before it was read itself.
+        moving = {id: connection.compute.find_server(id) for id in migrations if id in members}
+        servers = {id: now for id, now in (servers | moving).items() if now is not None}
         services = list(connection.compute.services(binary="nova-compute"))
     except (auth.ClientException, exceptions.SDKException) as error:
         raise InputError(f"the cloud does not answer: {_first_line(error)}") from error

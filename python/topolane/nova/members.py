@@ -112,7 +112,7 @@ def known_servers(context: Any, uuids: Collection[str], *, needed: bool = False)
     def in_cell(cell_context: Any) -> Any:
         return _rows(cell_context, uuids)
 
-    rows: list[Any] = []
+    rows: dict[str, tuple[Any, ...]] = {}
     migrating: dict[str, list[MigrationRecord]] = {}
     for result in nova_context.scatter_gather_all_cells(context, in_cell).values():
         if nova_context.is_cell_failure_sentinel(result):
@@ -120,13 +120,13 @@ def known_servers(context: Any, uuids: Collection[str], *, needed: bool = False)
                 raise Unanswered("a cell does not answer")
             LOG.warning("A cell does not answer: the members it runs are not counted.")
             continue
-        servers, migrations = result
-        rows += servers
-        for uuid, *migration in migrations:
-            migrating.setdefault(uuid, []).append(MigrationRecord(*migration))
+        for uuid, *server, source, target, status in result:
+            rows[uuid] = tuple(server)
+            if status is not None:
+                migrating.setdefault(uuid, []).append(MigrationRecord(source, target, status))
     found: dict[str, GroupMember] = {}
     now = timeutils.utcnow()
-    for uuid, host, created, launch_index, state, task, deleted, changed in rows:
+    for uuid, (host, created, launch_index, state, task, deleted, changed) in rows.items():
         here, has_task = (None, False) if deleted else (host or None, task is not None)
         latest = changed or created
         age = None if latest is None else (now - latest.replace(tzinfo=None)).total_seconds()
@@ -137,11 +137,12 @@ def known_servers(context: Any, uuids: Collection[str], *, needed: bool = False)
 
 
 @db.pick_context_manager_reader  # type: ignore[untyped-decorator]
-def _rows(context: Any, uuids: Collection[str]) -> tuple[list[Any], list[Any]]:
-    """The rows of these servers and of their unfinished migrations.
+def _rows(context: Any, uuids: Collection[str]) -> list[Any]:
+    """The rows of these servers, each with the source, target and status of an unfinished migration, or None.
 
-    Only a few columns are read: Nova's own objects take most of a second for thousands of members. While a
-    server moves between two cells, the cell that hides it is ignored.
+    One statement reads both. Otherwise an evacuation could end in between: its server would be read on its old
+    host, and its migration as ended. Only a few columns are read: Nova's own objects take most of a second for
+    thousands of members. While a server moves between two cells, the cell that hides it is ignored.
     """
     one, move = models.Instance, models.Migration
     columns = (
@@ -153,12 +154,13 @@ def _rows(context: Any, uuids: Collection[str]) -> tuple[list[Any], list[Any]]:
         one.task_state,
         one.deleted,
         one.updated_at,
+        move.source_compute,
+        move.dest_compute,
+        move.status,
     )
-    servers = context.session.query(*columns).filter(one.uuid.in_(list(uuids)), one.hidden == sa.false())
-    moves = context.session.query(
-        move.instance_uuid, move.source_compute, move.dest_compute, move.status
-    ).filter(move.instance_uuid.in_(list(uuids)), move.deleted == 0, move.status.not_in(OVER))
-    return list(servers), list(moves)
+    unfinished = sa.and_(move.instance_uuid == one.uuid, move.deleted == 0, move.status.not_in(OVER))
+    servers = context.session.query(*columns).outerjoin(move, unfinished)
+    return list(servers.filter(one.uuid.in_(list(uuids)), one.hidden == sa.false()))
 
 
 def ended(context: Any, servers: Collection[str]) -> set[str]:
