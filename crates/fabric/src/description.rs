@@ -87,6 +87,19 @@ pub struct DragonflyDescription {
     pub groups: Vec<Vec<String>>,
     /// All cables between switches.
     pub cables: Vec<SwitchCable>,
+    /// How far the routing of messages between groups adapts to load; `None` if it is minimal.
+    pub detours: Option<Detours>,
+}
+
+/// A routing that adapts to load, and what jobs keep of the cables between groups under it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Detours {
+    /// The most that goes over a third group of the bytes between two groups, as a part of them: over 0, and up to 1. All
+    /// groups are third groups equally often.
+    pub part: f64,
+    /// The share of each cable between its groups that other jobs leave to a job to which links are promised: over 0,
+    /// and below 1.
+    pub share: f64,
 }
 
 /// Parallel cables between two switches.

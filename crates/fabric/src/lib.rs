@@ -23,7 +23,7 @@ mod wiring;
 pub mod write;
 
 pub use description::{
-    Cabling, Children, Description, DomainDescription, DragonflyDescription, Group,
+    Cabling, Children, Description, Detours, DomainDescription, DragonflyDescription, Group,
     HyperXDescription, MissingCable, NodeDescription, SiteDescription, SwitchCable,
     TorusDescription, WanDescription, WiringDescription,
 };

@@ -32,7 +32,7 @@ pub const PRESETS: [(&str, &str); 16] = [
     ),
     (
         "slingshot(nodes=N, groups=G, switches=S, cables=C)",
-        "a dragonfly of G groups of S switches joined all to all, C cables between each two groups",
+        "a dragonfly of G groups of S switches joined all to all, C cables between each two groups; all dragonflies take detours=F, share=P",
     ),
     (
         "dragonfly+(nodes=N, groups=G, leaves=L, spines=S, cables=C)",
@@ -73,6 +73,16 @@ pub(crate) const NVLINK: f64 = 3.6e12;
 /// # Errors
 /// Parameters of `fat-tree(...)`, `nvl72(...)`, `slingshot(...)`, `dragonfly+(...)`, `torus(...)` or `hyperx(...)` that are malformed or out of range.
 pub fn preset(name: &str) -> Option<Result<Description, InputError>> {
+    let (plain, detours) = match dragonfly::without_detours(name) {
+        Ok(None) => return plain_preset(name),
+        Ok(Some(parts)) => parts,
+        Err(error) => return Some(Err(error)),
+    };
+    plain_preset(&plain).map(|machine| dragonfly::with_detours(name, machine?, detours))
+}
+
+/// As [`preset`], for names without detours.
+fn plain_preset(name: &str) -> Option<Result<Description, InputError>> {
     let machine = match name {
         "cab" => pgft("cab", &[18, 18, 4], &[1, 18, 2], &[1, 1, 9]),
         "pinot" => pgft("pinot", &[18, 18, 8], &[1, 18, 6], &[1, 1, 3]),

@@ -3,7 +3,7 @@
 use super::{node_of_kind_0, shown};
 use crate::check::{most_cables, too_many_cables};
 use crate::description::{
-    Cabling, Children, Description, DragonflyDescription, Group, SiteDescription, SwitchCable,
+    Cabling, Children, Description, Detours, DragonflyDescription, Group, SiteDescription, SwitchCable,
     WiringDescription,
 };
 use crate::error::InputError;
@@ -67,7 +67,8 @@ pub(super) fn aries(name: &str, groups: u32, width: u32, nodes: u32) -> Descript
         let name = |place| format!("g{group}r{}s{}", place / COLUMNS, place % COLUMNS);
         (0..ROWS * COLUMNS).map(name).collect()
     });
-    let wiring = DragonflyDescription { groups: names.collect(), cables };
+    let groups = names.collect();
+    let wiring = DragonflyDescription { groups, cables, detours: None };
     let on_switch = |place: u32| nodes.saturating_sub(4 * place).min(4);
     dragonfly(name, wiring, ELECTRICAL, on_switch)
 }
@@ -173,13 +174,74 @@ impl Shape {
             None => format!("g{group}l{place}"),
         };
         let names = |group| (0..size).map(|place| switch(group, place)).collect();
-        let wiring =
-            DragonflyDescription { groups: (0..groups).map(names).collect(), cables: joined };
         let each = u64::from(nodes / groups.max(1));
+        let groups = (0..groups).map(names).collect();
+        let wiring = DragonflyDescription { groups, cables: joined, detours: None };
         let before =
             |place: u32| (u64::from(place.min(leaves)) * each / u64::from(leaves.max(1))) as u32;
         dragonfly(name, wiring, to_nodes, |place| before(place + 1) - before(place))
     }
+}
+
+/// Takes `detours=F` and `share=P` out of the arguments in the name of a machine: the name without them, and both. `None` if
+/// neither is there.
+///
+/// # Errors
+/// One of both is missing, or no number.
+pub(super) fn without_detours(name: &str) -> Result<Option<(String, Detours)>, InputError> {
+    let Some((family, arguments)) =
+        name.strip_suffix(')').and_then(|inside| inside.split_once('('))
+    else {
+        return Ok(None);
+    };
+    let (mut part, mut share, mut others) = (None, None, Vec::new());
+    for argument in arguments.split(',') {
+        let (key, text) = argument.split_once('=').unwrap_or((argument, ""));
+        let value = match key.trim() {
+            "detours" => &mut part,
+            "share" => &mut share,
+            _ => {
+                others.push(argument);
+                continue;
+            }
+        };
+        *value = Some(text.trim().parse::<f64>().map_err(|_| {
+            InputError::whole(format!("machine {name}: {} is no number", shown(argument.trim())))
+        })?);
+    }
+    let detours = match (part, share) {
+        (None, None) => return Ok(None),
+        (Some(part), Some(share)) => Detours { part, share },
+        _ => {
+            let what = "needs both detours=F and share=P, or neither";
+            return Err(InputError::whole(format!("machine {name} {what}")));
+        }
+    };
+    let plain = if others.is_empty() {
+        family.to_owned()
+    } else {
+        format!("{family}({})", others.join(","))
+    };
+    Ok(Some((plain, detours)))
+}
+
+/// Returns a machine with detours, under this name.
+///
+/// # Errors
+/// It is no dragonfly.
+pub(super) fn with_detours(
+    name: &str,
+    mut machine: Description,
+    detours: Detours,
+) -> Result<Description, InputError> {
+    let WiringDescription::Dragonfly(dragonfly) = &mut machine.wiring else {
+        return Err(InputError::whole(format!(
+            "machine {name} is no dragonfly: only they have detours and a share"
+        )));
+    };
+    dragonfly.detours = Some(detours);
+    name.clone_into(&mut machine.name);
+    Ok(machine)
 }
 
 /// Parses arguments such as `nodes=8`, given the keys with the letters of their numbers. The last is 1 by default.

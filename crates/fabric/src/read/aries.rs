@@ -187,7 +187,7 @@ impl<'a> Routers<'a> {
         let cables = cables
             .map(|(between, (count, bandwidth))| SwitchCable { between, count, bandwidth })
             .collect();
-        let wiring = DragonflyDescription { groups, cables };
+        let wiring = DragonflyDescription { groups, cables, detours: None };
         let mut nodes = nodes.into_iter();
         let description =
             dragonfly_of(super::UNNAMED, wiring, ELECTRICAL, || nodes.next().unwrap_or_default());

@@ -6,7 +6,7 @@ use toml::Spanned;
 use super::assemble::at_line;
 use super::toml_lines::TomlLines;
 use crate::check::positive;
-use crate::description::{DragonflyDescription, SwitchCable};
+use crate::description::{Detours, DragonflyDescription, SwitchCable};
 use crate::error::InputError;
 use crate::hostlist::expand;
 use crate::wiring::check_group;
@@ -16,6 +16,8 @@ use crate::wiring::check_group;
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct DragonflyTable {
     groups: Vec<Spanned<String>>,
+    detours: Option<f64>,
+    share: Option<f64>,
     #[serde(default)]
     cables: Vec<Spanned<CableTable>>,
 }
@@ -32,13 +34,19 @@ struct CableTable {
 ///
 /// # Errors
 /// With its line: a hostlist that is none; a group of too many switches, or too many groups; a cable of a switch that is not there, from a switch to itself, or without a
-/// count; a bandwidth that is not above 0.
+/// count; a bandwidth that is not above 0; detours without a share, or a share without detours.
 pub(super) fn wiring(
     lines: &TomlLines,
     table: Spanned<DragonflyTable>,
 ) -> Result<DragonflyDescription, InputError> {
-    let DragonflyTable { groups, cables } = table.into_inner();
-    let mut wiring = DragonflyDescription::default();
+    let line = lines.at(table.span().start);
+    let DragonflyTable { groups, cables, detours, share } = table.into_inner();
+    let detours = match (detours, share) {
+        (None, None) => None,
+        (Some(part), Some(share)) => Some(Detours { part, share }),
+        _ => return Err(InputError::at(line, "[dragonfly] has both detours and share, or neither")),
+    };
+    let mut wiring = DragonflyDescription { detours, ..DragonflyDescription::default() };
     for group in groups {
         let line = lines.at(group.span().start);
         let names = expand(group.get_ref()).map_err(|error| at_line(error, line))?;

@@ -19,7 +19,7 @@ use crate::error::{InputError, shown};
 use crate::fabric::Fabric;
 use crate::ids::NodeIndex;
 use crate::link::{Channel, Link, link_of};
-use crate::wiring::Wiring;
+use crate::wiring::{Dragonfly, Wiring};
 
 pub use adaptive::AdaptiveRouting;
 pub use dedicated::{DedicatedRouting, JobLinks, Service};
@@ -230,15 +230,20 @@ pub const ROUTINGS: &[RoutingInfo] = &[
     },
 ];
 
-/// Returns the routing of this name: one of [`ROUTINGS`], if need be with a fraction, or [`DEFAULT_ROUTING`].
+/// Returns the routing of this name: one of [`ROUTINGS`], if need be with a fraction, or [`DEFAULT_ROUTING`]. The default of
+/// a dragonfly with [`Detours`](crate::Detours) is Valiant's for their part of the bytes.
 ///
 /// # Errors
 /// An unknown name, a fraction that is none, or a routing of another wiring.
 pub fn routing(name: &str, fabric: &Arc<Fabric>, seed: u64) -> BuiltRouting {
     let kind = fabric.wiring().name();
-    let (info, fraction) = match routing_named(name)? {
-        Some(named) => named,
-        None => match ROUTINGS.iter().find(|info| info.wirings.contains(&kind)) {
+    let detours = fabric.wiring().dragonfly().and_then(Dragonfly::detours);
+    let (info, fraction) = match (routing_named(name)?, detours) {
+        (Some(named), _) => named,
+        (None, Some(detours)) => {
+            return routing(&format!("valiant(fraction={})", detours.part), fabric, seed);
+        }
+        (None, None) => match ROUTINGS.iter().find(|info| info.wirings.contains(&kind)) {
             Some(info) => (info, None),
             None => return Err(InputError::whole(format!("no routing is for a {kind}"))),
         },

@@ -8,7 +8,7 @@ use super::group_shape::{GroupShape, MOST_SWITCHES_OF_GROUP, SwitchSet, bits};
 use super::leaves::Leaves;
 use super::link_set::{LinkSet, united};
 use crate::check::{check_name, most_cables, positive, too_many_cables};
-use crate::description::{DragonflyDescription, SwitchCable};
+use crate::description::{Detours, DragonflyDescription, SwitchCable};
 use crate::error::{InputError, shown};
 use crate::ids::{CableId, GroupIndex};
 
@@ -21,8 +21,8 @@ const WORDS_OF_SWITCH: u32 = SwitchSet::BITS / u64::BITS;
 
 /// The cables of a dragonfly (Kim et al. 2008). Switches are numbered group by group. A switch may have no nodes.
 ///
-/// Routing is minimal. A message between groups crosses one cable, any that joins both; inside a group it takes a
-/// shortest way, any of them.
+/// Routing is minimal unless the machine has [`Detours`]. A message between groups crosses one cable, any that joins both;
+/// inside a group it takes a shortest way, any of them.
 ///
 /// A link of a [`LinkSet`] is a bit: for each switch, its cables to each switch of its group. After these, for each two
 /// groups, a bit for each *lane*: all cables between one switch of each, in both directions.
@@ -50,6 +50,7 @@ pub struct Dragonfly {
     first_cable: Vec<u32>,
     /// Cables of each pair of switches of a group, in both orders, if more than one.
     parallel: HashMap<(u32, u32), u32>,
+    detours: Option<Detours>,
 }
 
 /// All cables between a switch of one group and a switch of another.
@@ -77,7 +78,7 @@ impl Dragonfly {
         description: &DragonflyDescription,
         leaves: &Leaves<'_>,
     ) -> Result<Self, InputError> {
-        let DragonflyDescription { groups, cables } = description;
+        let DragonflyDescription { groups, cables, detours } = description;
         let first = numbered(groups)?;
         let switches = first[groups.len()];
         let mut group_of = Vec::with_capacity(switches as usize);
@@ -99,6 +100,7 @@ impl Dragonfly {
             cables: cables.clone(),
             first_cable: vec![0],
             parallel: HashMap::new(),
+            detours: checked(*detours)?,
         };
         dragonfly.lay_cables(leaves)?;
         dragonfly.find_leaves(leaves)?;
@@ -539,7 +541,26 @@ impl Dragonfly {
 
     /// The description that the dragonfly was built from.
     pub fn description(&self) -> DragonflyDescription {
-        DragonflyDescription { groups: self.names.clone(), cables: self.cables.clone() }
+        let (groups, cables) = (self.names.clone(), self.cables.clone());
+        DragonflyDescription { groups, cables, detours: self.detours }
+    }
+
+    /// How far the routing of messages between groups adapts to load; `None` if it is minimal.
+    pub fn detours(&self) -> Option<Detours> {
+        self.detours
+    }
+}
+
+/// Checks the parts of a routing that adapts to load.
+fn checked(detours: Option<Detours>) -> Result<Option<Detours>, InputError> {
+    match detours {
+        Some(Detours { part, .. }) if !(part > 0.0 && part <= 1.0) => Err(InputError::whole(
+            format!("detours must be a part of the bytes over 0 and up to 1, not {part}"),
+        )),
+        Some(Detours { share, .. }) if !(share > 0.0 && share < 1.0) => Err(InputError::whole(
+            format!("the share of each cable must be over 0 and below 1, not {share}"),
+        )),
+        detours => Ok(detours),
     }
 }
 

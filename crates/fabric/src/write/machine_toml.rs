@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::names::{NameLimits, Names};
 use crate::description::{
-    Children, Description, DragonflyDescription, Group, HyperXDescription, NodeDescription,
+    Children, Description, Detours, DragonflyDescription, Group, HyperXDescription, NodeDescription,
     SiteDescription, TorusDescription, WiringDescription,
 };
 use crate::fabric::Fabric;
@@ -79,6 +79,9 @@ fn put_dragonfly(text: &mut String, dragonfly: &DragonflyDescription) {
     let groups: Vec<String> =
         dragonfly.groups.iter().map(|group| format!("  {},\n", quoted(&hostlist(group)))).collect();
     let _ = writeln!(text, "\n[dragonfly]\ngroups = [ # switches\n{}]", groups.concat());
+    if let Some(Detours { part, share }) = dragonfly.detours {
+        let _ = writeln!(text, "detours = {part:?}\nshare = {share:?}");
+    }
     let mut bandwidths: Vec<f64> = dragonfly.cables.iter().map(|cable| cable.bandwidth).collect();
     bandwidths.sort_by(f64::total_cmp);
     bandwidths.dedup();
