@@ -54,10 +54,7 @@ impl KeepOff {
         };
         let links = match self {
             KeepOff::All | KeepOff::AllBetweenGroups => LinksToAvoid::of(promise, occupancy)?,
-            KeepOff::Isolated => {
-                let owned = occupancy.owned_links()?;
-                LinksToAvoid { between: owned, inside: owned }
-            }
+            KeepOff::Isolated => LinksToAvoid::of_others(occupancy)?,
         };
         Some((promise, links))
     }

@@ -39,6 +39,13 @@ impl Decision {
         self.placement.bandwidth_share()
     }
 
+    /// The share of each cable between its groups that other jobs leave to this one, whatever they send; `None` if nothing
+    /// is promised, or no message takes a detour.
+    pub fn kept_share(&self, fabric: &Fabric) -> Option<f64> {
+        self.placement.wired().filter(|links| links.has_promise() && links.spread().is_some())?;
+        Some(fabric.wiring().dragonfly()?.detours()?.share)
+    }
+
     /// Nodes that the job holds and does not use.
     pub fn spare(&self) -> &[NodeIndex] {
         self.placement.spare()

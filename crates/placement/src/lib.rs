@@ -8,6 +8,7 @@ mod choice;
 mod decision;
 pub mod dedicated;
 mod demand;
+mod detours;
 mod dragonfly;
 mod explain;
 mod free_slots;

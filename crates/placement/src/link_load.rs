@@ -2,6 +2,7 @@
 
 use topolane_fabric::{Dragonfly, Fabric};
 
+use crate::detours::DetourLoad;
 use crate::dragonfly::{Conflicts, KeptConflicts};
 use crate::kept_bound::KeptBound;
 use crate::placement::WiredLinks;
@@ -14,6 +15,8 @@ pub(crate) struct WiredLoad {
     /// Those that no other may join there.
     owned: LinkLoad,
     bound: KeptBound,
+    /// What they leave to each other, if messages may take detours.
+    detours: Option<DetourLoad>,
 }
 
 impl WiredLoad {
@@ -22,7 +25,8 @@ impl WiredLoad {
         let conflicts = fabric.wiring().dragonfly().map(KeptConflicts::new).unwrap_or_default();
         let load = || LinkLoad::new(fabric.link_words()).keeping(conflicts.clone());
         let bound = KeptBound::unknown();
-        let empty = || Box::new(WiredLoad { used: load(), owned: load(), bound });
+        let detours = DetourLoad::of(fabric);
+        let empty = || Box::new(WiredLoad { used: load(), owned: load(), bound, detours });
         (!fabric.wiring().is_tree()).then(empty)
     }
 
@@ -41,6 +45,11 @@ impl WiredLoad {
         &self.bound
     }
 
+    /// What placements leave to each other, if messages may take detours.
+    pub fn detours(&self) -> Option<&DetourLoad> {
+        self.detours.as_ref()
+    }
+
     /// Records that nodes were freed.
     pub fn forget_bound(&mut self) {
         self.bound.forget();
@@ -49,17 +58,30 @@ impl WiredLoad {
     pub fn enter(&mut self, links: &WiredLinks) {
         self.used.add(links.used_words());
         self.owned.add(links.owned_words());
+        if let (Some(detours), Some(spread)) = (&mut self.detours, links.spread()) {
+            detours.enter(spread, links.has_promise());
+        }
     }
 
     pub fn leave(&mut self, links: &WiredLinks) {
         self.bound.forget();
         self.used.remove(links.used_words());
         self.owned.remove(links.owned_words());
+        if let (Some(detours), Some(spread)) = (&mut self.detours, links.spread()) {
+            detours.leave(spread, links.has_promise());
+        }
     }
 
-    /// Whether the job shares no link that it, or another, does not share.
+    /// Whether the job shares no link that it, or another, does not share, and all keep their shares of the cables on which
+    /// detours meet.
     pub fn has_room_for(&self, links: &WiredLinks) -> bool {
-        !self.used.meets(links.owned_words()) && !self.owned.meets(links.used_words())
+        let keeps_shares = match (&self.detours, links.spread()) {
+            (Some(detours), Some(spread)) => detours.has_room_for(spread, links.has_promise()),
+            _ => true,
+        };
+        keeps_shares
+            && !self.used.meets(links.owned_words())
+            && !self.owned.meets(links.used_words())
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use topolane_fabric::{CableId, Fabric, GroupIndex, LinkSet, NodeIndex};
 
+use crate::detours::Spread;
 use crate::gpus::GpuSet;
 use crate::job_traffic::LaidTraffic;
 use crate::request::Share;
@@ -40,12 +41,25 @@ pub(crate) struct WiredLinks {
     owns_from: usize,
     /// Whether no other job may use the links between groups of a dragonfly.
     is_apart: bool,
+    /// The nodes in each group of a dragonfly, if messages of the job may take detours.
+    spread: Option<Spread>,
 }
 
 impl WiredLinks {
     fn of(fabric: &Fabric, nodes: &[NodeIndex]) -> Self {
         let uses = fabric.links_of(nodes);
-        WiredLinks { owns_from: uses.words().len(), uses, is_apart: false }
+        let spread = Spread::of(fabric, nodes);
+        WiredLinks { owns_from: uses.words().len(), uses, is_apart: false, spread }
+    }
+
+    /// The nodes in each group of a dragonfly, if messages of the job may take detours.
+    pub fn spread(&self) -> Option<&Spread> {
+        self.spread.as_ref()
+    }
+
+    /// Whether some links were promised to the job.
+    pub fn has_promise(&self) -> bool {
+        self.is_apart || !self.owned_words().is_empty()
     }
 
     /// Number and bits of the words of all links that the job may use.

@@ -20,11 +20,16 @@ impl dyn Policy + '_ {
     /// # Errors
     /// [`Refusal::WrongWiring`] if it does not.
     pub fn check_wiring(&self, fabric: &Fabric) -> Result<(), Refusal> {
-        let needs = self.traits().wirings;
-        if needs.has(fabric.wiring()) {
-            return Ok(());
+        let (needs, wiring) = (self.traits().wirings, fabric.wiring());
+        if !needs.has(wiring) {
+            return Err(Refusal::WrongWiring { needs, has: wiring.name() });
         }
-        Err(Refusal::WrongWiring { needs, has: fabric.wiring().name() })
+        // Messages on detours do not keep to the cables of their job.
+        let has_detours = wiring.dragonfly().is_some_and(|it| it.detours().is_some());
+        if has_detours && self.dedicates_links().is_some() {
+            return Err(Refusal::WrongWiring { needs, has: "dragonfly with detours" });
+        }
+        Ok(())
     }
 
     /// Checks that the policy works on a machine of this kind whose routes Topolane can set.

@@ -1,7 +1,8 @@
 //! Which links a job has to itself on a wiring that is not a tree.
 
-use topolane_fabric::{Fabric, LinkSet};
+use topolane_fabric::{Fabric, LinkSet, NodeIndex};
 
+use crate::detours::{DetourLoad, Spread};
 use crate::link_load::LinkLoad;
 use crate::occupancy::Occupancy;
 
@@ -26,6 +27,10 @@ pub(crate) struct LinksToAvoid<'a> {
     pub between: &'a LinkLoad,
     /// Inside groups.
     pub inside: &'a LinkLoad,
+    /// What other jobs leave of the cables between groups, if messages may take detours.
+    pub detours: Option<&'a DetourLoad>,
+    /// Whether the job has a promise itself.
+    pub has_promise: bool,
 }
 
 impl<'a> LinksToAvoid<'a> {
@@ -36,11 +41,29 @@ impl<'a> LinksToAvoid<'a> {
             Promise::AllLinks | Promise::OwnCables { .. } => between,
             Promise::BetweenGroups => occupancy.owned_links()?,
         };
-        Some(LinksToAvoid { between, inside })
+        Some(LinksToAvoid { between, inside, detours: occupancy.detours(), has_promise: true })
     }
 
-    /// Whether none of them is among these links.
-    pub fn are_avoided(&self, fabric: &Fabric, links: &LinkSet) -> bool {
+    /// The links that a job without a promise must not use, since others have them to themselves; `None` on a tree.
+    pub fn of_others(occupancy: &'a Occupancy) -> Option<Self> {
+        let owned = occupancy.owned_links()?;
+        let detours = occupancy.detours();
+        Some(LinksToAvoid { between: owned, inside: owned, detours, has_promise: false })
+    }
+
+    /// Whether all jobs keep their shares of cables on which detours meet.
+    pub fn leave_shares(&self, spread: Option<&Spread>) -> bool {
+        match (self.detours, spread) {
+            (Some(detours), Some(spread)) => detours.has_room_for(spread, self.has_promise),
+            _ => true,
+        }
+    }
+
+    /// Whether a job on some nodes uses none of them, if it uses these links, and all jobs keep their shares.
+    pub fn are_avoided(&self, fabric: &Fabric, nodes: &[NodeIndex], links: &LinkSet) -> bool {
+        if self.detours.is_some() && !self.leave_shares(Spread::of(fabric, nodes).as_ref()) {
+            return false;
+        }
         let words = links.words();
         let dragonfly = fabric.wiring().dragonfly();
         let between = dragonfly.map_or(words, |dragonfly| dragonfly.between_groups(links));

@@ -7,10 +7,11 @@ mod wirings;
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use topolane_fabric::Fabric;
 use topolane_placement::{
     KeepOff, Occupancy, POLICIES, Placement, Refusal, Request, Share, areas, policy,
 };
-use wirings::{DRAGONFLIES, events, machine, machines, run};
+use wirings::{DETOURS, DRAGONFLIES, events, machine, machines, run};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
@@ -86,6 +87,26 @@ proptest! {
         }
     }
 
+    /// On the cables of any two of its groups, whatever the others send, a job with a promise keeps its share: counted from
+    /// the nodes of all jobs. A job that would take a share is refused, one without a promise too.
+    #[test]
+    fn jobs_keep_their_shares_of_cables_on_which_detours_meet(
+        fabric in machines(&DETOURS), events in events(40), name in prop::sample::select(vec!["isolated", "isolated-global"]),
+    ) {
+        run(name, &fabric, &events, |jobs, occupancy| {
+            let (jobs, most) = (jobs.iter().map(|(_, job)| job).collect::<Vec<_>>(), largest_load(&fabric));
+            assert!(most(&jobs, &jobs) <= 1.0, "{jobs:?}");
+            let request = Request::whole_nodes(99, 20, 1.0);
+            if let Ok(random) = policy("random", 1).unwrap().place(&request, occupancy) {
+                let with_it: Vec<_> = jobs.iter().copied().chain([&random]).collect();
+                let meets = |job: &&Placement| !job.uses().and(random.uses()).is_empty();
+                if !jobs.iter().any(meets) {
+                    assert_eq!(occupancy.has_room_for(&random), most(&with_it, &jobs) <= 1.0);
+                }
+            }
+        });
+    }
+
     /// Level-Spread: a job lies in one group of the lowest level with room, and of the groups below none has two nodes
     /// more than another that has free nodes left.
     #[test]
@@ -110,6 +131,41 @@ proptest! {
                 prop_assert_eq!(groups.filter(inside).find(short), None);
             }
         }
+    }
+}
+
+/// Returns the largest load that `senders` can put on cables between two groups of one of `promised`, over what the
+/// machine's detours allow.
+fn largest_load(fabric: &Fabric) -> impl Fn(&[&Placement], &[&Placement]) -> f64 + '_ {
+    let dragonfly = fabric.wiring().dragonfly().unwrap();
+    let (detours, groups) = (dragonfly.detours().unwrap(), fabric.groups(2));
+    let in_group = |job: &Placement, group: u32| {
+        job.nodes().iter().filter(|&&node| fabric.group(2, node) == group).count()
+    };
+    // Of the nodes in one group, as many as possible send to the other; then they go on through a third one.
+    let load = move |job: &Placement, one: u32, other: u32| {
+        let (here, there) = (in_group(job, one), in_group(job, other));
+        let by_detour = here.abs_diff(there).min(job.nodes().len() - here - there) as f64;
+        let by_third = detours.part / f64::from(groups);
+        let direct = (1.0 - detours.part + 2.0 * by_third) * here.min(there) as f64;
+        (direct + by_third * by_detour) * fabric.bandwidth(0)
+    };
+    move |senders, promised| {
+        let mut most: f64 = 0.0;
+        for one in 0..groups {
+            for other in (0..groups).filter(|&other| other != one) {
+                let cables: f64 =
+                    dragonfly.lanes(one, other).iter().map(|lane| lane.bandwidth).sum();
+                let is_in_both =
+                    |job: &&&Placement| in_group(job, one) > 0 && in_group(job, other) > 0;
+                for job in promised.iter().filter(is_in_both) {
+                    let others = senders.iter().filter(|sender| !std::ptr::eq(**sender, *job));
+                    let others: f64 = others.map(|sender| load(sender, one, other)).sum();
+                    most = most.max(others / ((1.0 - detours.share) * cables) - 1e-6);
+                }
+            }
+        }
+        most
     }
 }
 

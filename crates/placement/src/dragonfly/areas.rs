@@ -25,12 +25,16 @@ impl Search<'_> {
             rooms.iter().enumerate().map(|(number, room)| nodes_of(&[room.part(number, 0)]));
         let sets = [GroupSets::new(self, &rooms).best().map(|found| found.0), self.widest(&rooms)];
         let sets = sets.into_iter().flatten().map(|parts| nodes_of(&parts));
+        // A job on few nodes of a set leaves more of the cables to others than one on all of them.
+        let detours = self.links.detours.and_then(|_| self.in_groups());
+        let chosen = detours.into_iter().map(|(nodes, _)| nodes);
+        let chosen = chosen.filter(|nodes| nodes.iter().all(|&node| is_usable(node)));
         let mut found: Vec<Vec<NodeIndex>> = Vec::new();
-        for mut kind in [routers, groups.collect::<Vec<_>>(), sets.collect()] {
+        for mut kind in [routers, groups.collect::<Vec<_>>(), sets.chain(chosen).collect()] {
             kind.sort_by_key(Vec::len);
             kind.retain(|nodes| {
                 nodes.len() >= self.wanted as usize
-                    && self.links.are_avoided(fabric, &fabric.links_of_any(nodes))
+                    && self.links.are_avoided(fabric, nodes, &fabric.links_of_any(nodes))
             });
             kind.retain(|nodes| !found.contains(nodes));
             kind.dedup();

@@ -4,6 +4,7 @@ use topolane_fabric::LinkSet;
 
 use super::Search;
 use super::group_room::{GroupRoom, Part};
+use crate::detours::Spread;
 use crate::promise::Promise;
 
 /// The most steps of one search.
@@ -108,6 +109,21 @@ impl<'a> GroupSets<'a> {
         }
     }
 
+    /// Whether all jobs keep their shares of cables on which detours meet, if the job fills these parts in order.
+    fn leaves_shares(&self, parts: &[Part]) -> bool {
+        if self.search.links.detours.is_none() {
+            return true;
+        }
+        let mut left = self.search.wanted;
+        let filled = parts.iter().map(|part| {
+            let slots = part.most.min(left);
+            left -= slots;
+            (self.rooms[part.room].group(), slots)
+        });
+        let spread = Spread::of_parts(filled);
+        self.search.links.leave_shares(spread.as_ref())
+    }
+
     /// Keeps the parts of a set if they have enough slots and are better than the best so far.
     fn judge(&mut self, chosen: &[usize]) {
         let (mut parts, lanes) = match self.search.promise {
@@ -124,6 +140,11 @@ impl<'a> GroupSets<'a> {
             return;
         }
         parts.sort_by_key(|part| part.most);
+        if !self.leaves_shares(&parts) {
+            // Other numbers of nodes in the same groups could do.
+            self.search.is_exact.set(false);
+            return;
+        }
         let mut left = self.search.wanted;
         let exposed = parts.iter().map(|part| {
             let exposed = self.rooms[part.room].exposed(part, left);

@@ -18,6 +18,7 @@ use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex, NodeSet, Routing};
 use crate::dedicated::uplink_slots::UplinkSlots;
 use crate::demand::Demand;
 use crate::job_traffic::LaidTraffic;
+use crate::detours::DetourLoad;
 use crate::kept_bound::KeptBound;
 use crate::link_load::{LinkLoad, WiredLoad};
 use crate::network_load::NetworkLoad;
@@ -398,6 +399,11 @@ impl Occupancy {
     /// The bound of idle nodes with links that no placement uses, on a wiring that is not a tree.
     pub(crate) fn kept_bound(&self) -> Option<&KeptBound> {
         self.wired.as_deref().map(WiredLoad::bound)
+    }
+
+    /// What placements leave to each other of the cables between groups, on a dragonfly with detours.
+    pub(crate) fn detours(&self) -> Option<&DetourLoad> {
+        self.wired.as_deref().and_then(WiredLoad::detours)
     }
 
     /// The links that some placement uses and no other may use, on a wiring that is not a tree.

@@ -8,11 +8,18 @@ use proptest::sample::Index;
 use topolane_fabric::{Fabric, preset};
 use topolane_placement::{Occupancy, Placement, Request, policy};
 
-pub const DRAGONFLIES: [&str; 4] = [
+pub const DRAGONFLIES: [&str; 6] = [
     "slingshot(nodes=48, groups=3, switches=4, cables=1)",
     "slingshot(nodes=60, groups=5, switches=3, cables=2)",
     "slingshot(nodes=64, groups=4, switches=8, cables=3)",
     "dragonfly+(nodes=60, groups=5, leaves=3, spines=4, cables=2)",
+    DETOURS[0],
+    DETOURS[1],
+];
+/// Those on which messages take detours.
+pub const DETOURS: [&str; 2] = [
+    "slingshot(nodes=60, groups=5, switches=4, cables=3, detours=0.3, share=0.25)",
+    "dragonfly+(nodes=64, groups=4, leaves=4, spines=4, cables=4, detours=1, share=0.1)",
 ];
 pub const TORI: [&str; 9] = [
     "torus(size=3x2x2, nodes=2)",
