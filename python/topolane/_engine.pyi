@@ -240,6 +240,11 @@ class Machine:
         """The hostlist expression of some nodes."""
 
     @property
+    def detours(self) -> tuple[float, float] | None:
+        """Of a dragonfly whose routing adapts to load: the most that takes detours of the bytes between groups, and the share of each
+        cable between its groups that others leave to a job to which links were promised. None for others."""
+
+    @property
     def wiring(self) -> str:
         """The kind of wiring: "tree", "dragonfly", "torus" or "HyperX"."""
 
@@ -1052,6 +1057,11 @@ class Decision:
         """The share of full bandwidth on these links."""
 
     @property
+    def kept_share(self) -> float | None:
+        """The share of each cable between its groups that other jobs leave to this one, whatever they send; None if nothing is promised,
+        or no message takes a detour (`Machine.detours`)."""
+
+    @property
     def spare(self) -> list[int]:
         """Nodes that the job holds and does not use."""
 
@@ -1304,6 +1314,7 @@ class State:
         links: Sequence[int] = ...,
         bandwidth_share: float = 1.0,
         *,
+        link_use: str = "shared",
         id: int | None = None,
     ) -> None:
         """Lets a job hold nodes, once per slot, and links; `share` is what each slot takes, or None. Less than 1 of `gpu` is a part of
@@ -1311,7 +1322,8 @@ class State:
 
         A refusal names the jobs that have an identity.
 
-        links: cables between switches that it owns, with that share of full bandwidth.
+        links: cables between switches that it owns, with that share of full bandwidth. link_use: `shared`; or
+        `isolated` or `isolated-global`, if the policy of that name promised links to it.
         """
 
     def overlay(

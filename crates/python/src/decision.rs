@@ -55,6 +55,13 @@ impl Decision {
         self.decision.bandwidth_share()
     }
 
+    /// The share of each cable between its groups that other jobs leave to this one, whatever they send; None if nothing
+    /// is promised, or no message takes a detour.
+    #[getter]
+    fn kept_share(&self) -> Option<f64> {
+        self.decision.kept_share(&self.fabric)
+    }
+
     /// Nodes that the job holds and does not use.
     #[getter]
     fn spare(&self) -> Vec<u32> {

@@ -318,6 +318,14 @@ impl Machine {
             .collect()
     }
 
+    /// Of a dragonfly whose routing adapts to load: the most that takes detours of the bytes between groups, and the share
+    /// of each cable between its groups that others leave to a job with a promise. None for others.
+    #[getter]
+    fn detours(&self) -> Option<(f64, f64)> {
+        let detours = self.fabric.wiring().dragonfly().and_then(topolane_fabric::Dragonfly::detours);
+        detours.map(|detours| (detours.part, detours.share))
+    }
+
     /// Returns the hostlist expression of some nodes.
     fn hostlist(&self, nodes: Vec<u32>) -> PyResult<String> {
         self.check_all(&nodes)?;

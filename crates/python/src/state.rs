@@ -49,15 +49,16 @@ impl State {
     }
 
     /// Adds a job that holds nodes, once per slot, and cables between switches. `share` is what each slot takes, or
-    /// None for whole nodes; `bandwidth_share` is its share of full bandwidth on its own links. Refusals name only jobs
-    /// with an id.
-    #[pyo3(signature = (nodes, share=None, links=vec![], bandwidth_share=1.0, *, id=None))]
+    /// None for whole nodes; `bandwidth_share` is its share of full bandwidth on its own links. `link_use` says who else
+    /// may use those that it may use, as in a view. Refusals name only jobs with an id.
+    #[pyo3(signature = (nodes, share=None, links=vec![], bandwidth_share=1.0, *, link_use="shared", id=None))]
     fn hold(
         &mut self,
         nodes: Vec<u32>,
         share: Option<ShareArg>,
         links: Vec<u32>,
         bandwidth_share: f64,
+        link_use: &str,
         id: Option<u64>,
     ) -> PyResult<()> {
         let fabric = Arc::clone(self.occupancy.fabric());
@@ -68,6 +69,11 @@ impl State {
             share_from(share, &fabric)?.map_err(|refusal| bad_input(refusal.to_string()))?;
         let placement =
             Placement::new(&fabric, nodes, share).with_links(&fabric, links, bandwidth_share);
+        let placement = match link_use {
+            "isolated" => placement.isolated(true),
+            "isolated-global" => placement.isolated_between_groups(&fabric),
+            _ => placement,
+        };
         let placement = self.occupancy.name_gpus(placement);
         Arc::make_mut(&mut self.occupancy).adopt(&placement).map_err(|error| {
             let name = fabric.node_name(error.node);

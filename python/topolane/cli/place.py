@@ -133,7 +133,8 @@ def command(
     least = fabric.least_aph()[len(nodes) - 1] if len(nodes) <= fabric.nodes else None
     if as_json:
         answer = {"placed": True, "nodes": nodes, "hosts": hosts, "aph": aph, "least_aph": least}
-        more = {**links_of(found), **spare_of(found), **gpus_of(found), **segments_of(found, segment)}
+        kept = {} if found.kept_share is None else {"kept_share": found.kept_share}
+        more = {**links_of(found), **kept, **spare_of(found), **gpus_of(found), **segments_of(found, segment)}
         common.print_json({**answer, "hop_bytes": hop_bytes, **more, **bounds})
         return
     click.echo(f"nodes      {fabric.hostlist(nodes)}")
@@ -147,6 +148,8 @@ def command(
         )
     if links:
         click.echo(f"links      {', '.join(map(str, links))} (cables that no other job uses)")
+    if found.kept_share is not None:
+        click.echo(f"share      {found.kept_share:g} of each cable between its groups, whatever others send")
     if found.spare:
         click.echo(f"spare      {fabric.hostlist(found.spare)} (held with the nodes, and not used)")
     if segment is not None and found.segments is None:

@@ -22,6 +22,8 @@ MOST_SECONDS = 2.0
 """How long the search for jobs that must end may take."""
 LONGEST_HOSTS = 60
 """Letters of a list of nodes that a sentence holds."""
+GROUP_OF_DRAGONFLY = 2
+"""The level of its groups in the hierarchy."""
 
 Answer: TypeAlias = Decision | Refusal | None
 """None if the engine here does not know the policy, or cannot take over the jobs."""
@@ -94,10 +96,10 @@ def running(
     links = None if machine is None else Links(machine, view)
     level, home = (None, None) if links is None else links.home(job)
     sentences = [*said, *_policy(job)]
-    if links is not None and job.nodes:
-        sentences += links_used(
-            f"Its nodes are in {home} (T{level})", job, links.of(job), words.job, links.words
-        )
+    if machine is not None and links is not None and job.nodes:
+        where = f"Its nodes are in {home} (T{level})"
+        detours = machine.detours if level is not None and level > GROUP_OF_DRAGONFLY else None
+        sentences += links_used(where, job, links.of(job), words.job, links.words, detours)
     return Explanation(
         job.name,
         job.state,

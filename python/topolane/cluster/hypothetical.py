@@ -332,7 +332,7 @@ class Hypothetical:
         # A job whose links another one holds as well is there without them.
         for own, share in ((links, holder.bandwidth_share), ([], 1.0)):
             try:
-                state.hold(nodes, taken, own, share, id=job)
+                state.hold(nodes, taken, own, share, link_use=holder.link_use, id=job)
             except InputError:
                 continue
             return True

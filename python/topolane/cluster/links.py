@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from topolane._engine import LinkUse, Machine, Obstacle, Refusal, crossings
-from topolane.cluster.view import NONE, Running, View
+from topolane.cluster.view import ISOLATED, ISOLATED_GLOBAL, NONE, Running, View
 from topolane.units import plural
 
 LISTED = 6
@@ -188,11 +188,12 @@ def links_used(
     used: Sequence[tuple[str, Sequence[str]]],
     word: str = "job",
     links: str = "uplinks",
+    detours: tuple[float, float] | None = None,
 ) -> Iterator[str]:
     """Which links a running job uses, and with which jobs it could share them.
 
     where: its nodes, in words. used: each group whose links it uses, with the jobs that may use them too. word: what the system calls a
-    job. links: what a job uses of a group, `Links.words`.
+    job. links: what a job uses of a group, `Links.words`. detours: `Machine.detours`, if the job is in several groups of a dragonfly.
     """
     if job.link_use == NONE:
         yield f"{where}: it may use any link, because jobs outside may share them (Outside=share)."
@@ -207,6 +208,12 @@ def links_used(
         share = job.bandwidth_share
         full = "full bandwidth" if share >= 1 else f"{share:g} of full bandwidth"
         yield f"{where}: it owns {plural(len(job.links), 'link')} of {groups}, with {full} on them."
+    if detours is not None and job.link_use in (ISOLATED, ISOLATED_GLOBAL):
+        part, share = detours
+        yield (
+            f"If at most {part:.3g} of the bytes between groups take detours, other jobs leave it at least {share:.3g} of each "
+            "cable between its groups."
+        )
     met = [(group, others) for group, others in used if others]
     yield from (
         f"On those of {group} it may meet {jobs_named(others, word)}." for group, others in met[:LISTED]
