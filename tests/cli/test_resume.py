@@ -54,6 +54,50 @@ def test_killed_and_resumed(topolane, workers):
     assert len(after) == len({json.loads(line)["key"] for line in after}) == 60
 
 
+def test_shards_at_once_do_each_run_once(topolane):
+    """All shards of a job array run at the same time on one folder. The whole command then does no run, and prints what it prints
+    without shards. One shard is killed, and given again."""
+    many = (*MANY[: MANY.index("--seeds")], "--seeds", 3, "--json")
+    command = (*many, "--jobs", 1, "--resume", "kept")
+    kept = topolane.directory / "kept"
+    of = [kept / f"runs-{number}-of-3.jsonl" for number in (1, 2, 3)]
+
+    def started(number):
+        shard = (*command, "--shard", f"{number}/3")
+        return subprocess.Popen([SCRIPT, *map(str, shard)], cwd=topolane.directory, stdout=subprocess.PIPE)
+
+    running = [started(number) for number in (1, 2, 3)]
+    until(lambda: of[2].exists() and of[2].stat().st_size, "the third shard keeps a run")
+    running[2].kill()
+    running[2].communicate()
+    said = [json.loads(one.communicate()[0]) for one in [*running[:2], started(3)]]
+    assert [row["runs"] for row in said] == [4, 4, 4]
+    keys = [json.loads(line)["key"] for file in of for line in file.read_bytes().splitlines()]
+    assert len(keys) == len(set(keys)) == 12
+    whole = topolane.run(*command)
+    assert "12 runs kept from before" in whole.stderr
+    assert whole.stdout == topolane(*many, "--jobs", 1)
+    assert lines(topolane) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--shard", "4/3", "--resume", "kept", "--seeds", 2), "'4/3' is not K/N, with K from 1 to N"),
+        (
+            ("--shard", "1/3", "--seeds", 2),
+            "--shard is for many runs: it needs --resume, and --seeds or --loads",
+        ),
+        (("--shard", "1/3", "--resume", "kept"), "--shard is for many runs"),
+        (("--shard", "1/3", "--resume", "kept", "--seeds", 2, "--out", "out"), "--out is for all runs"),
+    ],
+)
+def test_a_shard_that_cannot_be_is_refused(topolane, few, options, sentence):
+    refused = topolane.run(*few, *options)
+    assert (refused.returncode, sentence in refused.stderr) == (2, True), refused.stderr
+    assert not (topolane.directory / "kept").exists()
+
+
 def test_runs_keep_their_tables(topolane, few):
     """Without seeds and loads the tables are kept as well: the files of a comparison are the same."""
     topolane(*few, "--out", "fresh", "--no-report", "--jobs", 1)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from topolane._engine import Machine
-    from topolane.sweep.kept import Kept
+    from topolane.sweep.kept import Kept, Shard
 
 
 HOUR = 3600.0
@@ -141,15 +141,35 @@ resume_option = click.option(
 )
 
 
+def _shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard | None:
+    """`3/16`."""
+    if text is None:
+        return None
+    from topolane.sweep.kept import Shard
+
+    number, _, count = text.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise click.BadParameter(f"{text!r} is not K/N, with K from 1 to N")
+    return Shard(int(number), int(count))
+
+
+shard_option = click.option(
+    "--shard",
+    metavar="K/N",
+    callback=_shard,
+    help="Do only the K-th of N parts of all runs, for a job array, and keep them with --resume. Without it, the command then shows all.",
+)
+
+
 @contextlib.contextmanager
-def keeping(folder: str | None) -> Iterator[Kept | None]:
+def keeping(folder: str | None, shard: Shard | None = None) -> Iterator[Kept | None]:
     """Keeps runs in a folder, see `kept.opened`; says on standard error how many were there before."""
     if folder is None:
         yield None
         return
     from topolane.sweep import kept
 
-    with kept.opened(folder) as found:
+    with kept.opened(folder, shard) as found:
         before = len(found)
         yield found
         if before:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from topolane.baseline import Baseline
     from topolane.failures import Failure
     from topolane.run import Run
+    from topolane.sweep.kept import Shard
 
 MOST_RUNS = 20
 """The most runs that fit in a report."""
@@ -75,6 +76,7 @@ MOST_RUNS = 20
     "--executor", help="Run on Dask instead: dask://HOST:PORT, or dask:// to start a local Dask cluster."
 )
 @common.resume_option
+@common.shard_option
 @click.option(
     "--baseline",
     "wants_baseline",
@@ -98,6 +100,7 @@ def command(
     workers: int | None,
     executor: str | None,
     resume: str | None,
+    shard: Shard | None,
     wants_baseline: bool,
     as_json: bool,
     **others: Any,
@@ -110,6 +113,8 @@ def command(
     rules = common.names(policies), common.names(queues), common.names(scenarios)
     if not all(rules):
         raise click.UsageError("there is nothing to run: name at least one policy, queue and scenario")
+    if shard is not None and (resume is None or (loads is None and seeds is None)):
+        raise click.UsageError("--shard is for many runs: it needs --resume, and --seeds or --loads")
     if loads is not None or seeds is not None:
         of_a_run = {"--at": at is not None, "--png": png, "--parquet": parquet, "--baseline": wants_baseline}
         _check_many(base, loads, of_a_run)
@@ -120,6 +125,7 @@ def command(
             executor=executor,
             workers=workers,
             resume=resume,
+            shard=shard,
             as_json=as_json,
         )
         return

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from topolane._engine import InputError
 from topolane.cli import common
 from topolane.reading import csv_text
 from topolane.sweep import Task, figures, over, seeds
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from topolane.run import Run
+    from topolane.sweep.kept import Shard
 
 
 def loads(_: click.Context, __: click.Parameter, text: str | None) -> list[float] | None:
@@ -48,10 +50,22 @@ def show(
     executor: str | None,
     workers: int | None,
     resume: str | None,
+    shard: Shard | None = None,
     as_json: bool,
 ) -> None:
-    """Does all runs, and prints and writes their means."""
+    """Does all runs, and prints and writes their means. Those of a shard are only kept."""
     of_log = os.path.isfile(tasks[0].workload)
+    if shard is not None:
+        if out is not None:
+            raise InputError("--out is for all runs: it cannot be given with --shard")
+        tasks = tasks[shard.number - 1 :: shard.count]
+        with common.keeping(resume, shard) as kept, common.counting_bar("simulating", len(tasks)) as done:
+            over(figures, tasks, executor=executor, workers=workers, done=done, kept=kept)
+        if as_json:
+            common.print_json({"shard": dataclasses.asdict(shard), "runs": len(tasks), "folder": resume})
+        else:
+            click.echo(f"shard {shard.number} of {shard.count}: {plural(len(tasks), 'run')} in {resume}")
+        return
     with common.outputs(out) as directory:
         common.tell_notes([*tasks[0].notes(), *tasks[0].log_notes()])
         with common.keeping(resume) as kept, common.counting_bar("simulating", len(tasks)) as done:

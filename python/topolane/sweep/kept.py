@@ -1,7 +1,7 @@
 """Keeps the answers of a sweep in a folder, so that an interrupted sweep can continue.
 
-`runs.jsonl` gets one whole line per answer as soon as it is there. `tables/` has the tables of runs, each
-written before its line. A key stands for everything that affects an answer: the settings, the content of the
+`runs.jsonl` gets one whole line per answer as soon as it is there; a shard has a file of its own, so that all shards may
+run at once, on several machines. `tables/` has the tables of runs, each written before its line. A key stands for everything that affects an answer: the settings, the content of the
 files, the build.
 """
 
@@ -28,14 +28,16 @@ if TYPE_CHECKING:
 
 OPTION = "--resume"
 LINES = "runs.jsonl"
+SHARDS = "runs-*-of-*.jsonl"
 TABLES = "tables"
 
 
 class Kept:
     """The answers in a folder: JSON values or runs."""
 
-    def __init__(self, folder: Path, descriptor: int, lines: dict[str, dict[str, Any]]) -> None:
-        self._folder, self._descriptor, self._lines = folder, descriptor, lines
+    def __init__(self, file: Path, descriptor: int, lines: dict[str, dict[str, Any]]) -> None:
+        self._file, self._descriptor, self._lines = file, descriptor, lines
+        self._folder = file.parent
         self._digests: dict[str, str] = {}
         self.used: set[str] = set()
         """Keys of the answers that this sweep asked for."""
@@ -90,7 +92,7 @@ class Kept:
             line["answer"] = answer
         text = json.dumps(line | {"check": _check(line)}) + "\n"
         if os.write(self._descriptor, text.encode()) < len(text):
-            raise InputError(f"{self._folder / LINES}: cannot be written: is the disk full?")
+            raise InputError(f"{self._file}: cannot be written: is the disk full?")
         os.fsync(self._descriptor)
         self._lines[key] = line
         self.used.add(key)
@@ -118,19 +120,35 @@ class Kept:
         return Table._read(content)
 
 
-@contextlib.contextmanager
-def opened(folder: str) -> Iterator[Kept]:
-    """Opens the answers in a folder, which is created if missing.
+@dataclasses.dataclass(frozen=True)
+class Shard:
+    """Every `count`-th task of a sweep, from task `number - 1` on: its part in a job array."""
 
-    Raises InputError if another command uses the folder, or if it is damaged or has other content. A partial
+    number: int
+    """From 1 to `count`."""
+    count: int
+
+    @property
+    def file(self) -> str:
+        """The name of its file in the folder."""
+        return f"runs-{self.number}-of-{self.count}.jsonl"
+
+
+@contextlib.contextmanager
+def opened(folder: str, shard: Shard | None = None) -> Iterator[Kept]:
+    """Opens the answers in a folder, which is created if missing. New ones go to the file of the shard.
+
+    Raises InputError if another command adds to the same file, or if the folder is damaged or has other content. A partial
     last line is cut off: a command ended while it wrote. A new folder is removed again if nothing was kept in
     it.
     """
     place = Path(folder)
+    own = place / (LINES if shard is None else shard.file)
     new = not os.path.lexists(place)
     try:
         place.mkdir(parents=True, exist_ok=True)
-        if not new and not (place / LINES).exists() and any(place.iterdir()):
+        is_ours = (place / LINES).exists() or any(place.glob(SHARDS))
+        if not new and not is_ours and any(place.iterdir()):
             raise InputError(
                 f"{OPTION} {folder}: a folder with other files: name a new folder, or one that this option has made"
             )
@@ -140,23 +158,27 @@ def opened(folder: str) -> Iterator[Kept]:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{OPTION} {folder}: {error}") from error
-    descriptor = files.open_to_append(place / LINES, OPTION)
+    descriptor = files.open_to_append(own, OPTION)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise InputError(f"{OPTION} {folder}: another command uses it") from error
-        yield Kept(place, descriptor, _read(place / LINES, descriptor))
+        lines: dict[str, dict[str, Any]] = {}
+        for other in {place / LINES, *place.glob(SHARDS)} - {own}:
+            if other.exists():
+                lines |= _read(other)
+        yield Kept(own, descriptor, lines | _read(own, descriptor))
     finally:
         if new and not os.fstat(descriptor).st_size:
-            (place / LINES).unlink(missing_ok=True)
+            own.unlink(missing_ok=True)
             with contextlib.suppress(OSError):
                 place.rmdir()
         os.close(descriptor)
 
 
-def _read(path: Path, descriptor: int) -> dict[str, dict[str, Any]]:
-    """The lines of the file, by key."""
+def _read(path: Path, descriptor: int | None = None) -> dict[str, dict[str, Any]]:
+    """The lines of the file, by key. A partial last line is left out, and cut off the file if it is open."""
     text = texts.read_text(path, texts.LARGE)
     whole, _, torn = text.rpartition("\n")
     lines = {}
@@ -171,7 +193,7 @@ def _read(path: Path, descriptor: int) -> dict[str, dict[str, Any]]:
             raise InputError(
                 f"{path}:{number}: damaged: remove the line to do its run again ({type(error).__name__})"
             ) from error
-    if torn:
+    if torn and descriptor is not None:
         os.ftruncate(descriptor, os.fstat(descriptor).st_size - len(torn.encode()))
     return lines
 
