@@ -55,7 +55,8 @@ impl Spread {
     fn flows(&self, one: u32, other: u32) -> Flows {
         let (here, there) = (self.nodes_in(one), self.nodes_in(other));
         let elsewhere = self.nodes - here - there;
-        Flows { direct: here.min(there), detoured: here.abs_diff(there).min(elsewhere) }
+        let detoured = here.abs_diff(there).min(elsewhere);
+        Flows { direct: here.min(there).into(), detoured: detoured.into() }
     }
 
     /// Whether the job is in both groups.
@@ -75,13 +76,13 @@ impl Spread {
     }
 }
 
-/// The nodes of a job that send at once over the cables from one group to another: as many as the other way.
+/// The nodes of a job, or the sum over jobs, that send at once over the cables from one group to another: as many as the other way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Flows {
     /// From one of the two groups to the other.
-    direct: u32,
+    direct: u64,
     /// From or to a third group of the job, on a detour over one of the two.
-    detoured: u32,
+    detoured: u64,
 }
 
 /// What does not change.
@@ -137,7 +138,7 @@ impl DetourLoad {
 
     fn load(&self, flows: Flows) -> f64 {
         let Cables { of_direct, of_detoured, .. } = *self.cables;
-        of_direct * f64::from(flows.direct) + of_detoured * f64::from(flows.detoured)
+        of_direct * flows.direct as f64 + of_detoured * flows.detoured as f64
     }
 
     /// The most that others may put on the cables of a pair if a job with a promise is in both groups.
