@@ -88,7 +88,8 @@ pub(crate) fn areas_apart(
     let leaves = (0..fabric.groups(1)).map(|leaf| nodes_on(leaf).collect());
     let mut found: Vec<Vec<NodeIndex>> = leaves.filter(has_room).collect();
     found.sort_by_key(Vec::len);
-    let is_safe = |area: &Vec<NodeIndex>| links.are_avoided(fabric, area, &fabric.links_of_any(area));
+    let is_safe =
+        |area: &Vec<NodeIndex>| links.are_avoided(fabric, area, &fabric.links_of_any(area));
     // The nodes that a search finds for one size, for twice as many, and so on, with the others on their switches.
     let sizes = std::iter::successors(Some(wanted), |&size| size.checked_mul(2));
     for (chosen, _) in sizes.map_while(|size| search(promise, links, free, size).ok()) {

@@ -153,8 +153,7 @@ impl DetourLoad {
             let others = self.load(self.flows[at]);
             let fits = |load: f64, most: f64| load <= most * (1.0 + ROUNDING);
             let is_own = has_promise && spread.is_in_both(groups);
-            fits(others + own, self.limit[at])
-                && (!is_own || fits(others, self.left_to_others(at)))
+            fits(others + own, self.limit[at]) && (!is_own || fits(others, self.left_to_others(at)))
         })
     }
 

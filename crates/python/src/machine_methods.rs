@@ -322,7 +322,8 @@ impl Machine {
     /// of each cable between its groups that others leave to a job with a promise. None for others.
     #[getter]
     fn detours(&self) -> Option<(f64, f64)> {
-        let detours = self.fabric.wiring().dragonfly().and_then(topolane_fabric::Dragonfly::detours);
+        let detours =
+            self.fabric.wiring().dragonfly().and_then(topolane_fabric::Dragonfly::detours);
         detours.map(|detours| (detours.part, detours.share))
     }
 

@@ -3,8 +3,8 @@
 use super::{node_of_kind_0, shown};
 use crate::check::{most_cables, too_many_cables};
 use crate::description::{
-    Cabling, Children, Description, Detours, DragonflyDescription, Group, SiteDescription, SwitchCable,
-    WiringDescription,
+    Cabling, Children, Description, Detours, DragonflyDescription, Group, SiteDescription,
+    SwitchCable, WiringDescription,
 };
 use crate::error::InputError;
 use crate::node_kind::NodeKind;

@@ -44,7 +44,9 @@ pub(super) fn wiring(
     let detours = match (detours, share) {
         (None, None) => None,
         (Some(part), Some(share)) => Some(Detours { part, share }),
-        _ => return Err(InputError::at(line, "[dragonfly] has both detours and share, or neither")),
+        _ => {
+            return Err(InputError::at(line, "[dragonfly] has both detours and share, or neither"));
+        }
     };
     let mut wiring = DragonflyDescription { detours, ..DragonflyDescription::default() };
     for group in groups {

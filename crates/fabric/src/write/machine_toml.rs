@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use super::names::{NameLimits, Names};
 use crate::description::{
-    Children, Description, Detours, DragonflyDescription, Group, HyperXDescription, NodeDescription,
-    SiteDescription, TorusDescription, WiringDescription,
+    Children, Description, Detours, DragonflyDescription, Group, HyperXDescription,
+    NodeDescription, SiteDescription, TorusDescription, WiringDescription,
 };
 use crate::fabric::Fabric;
 use crate::hostlist::compress;

@@ -17,8 +17,8 @@ use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex, NodeSet, Routing};
 
 use crate::dedicated::uplink_slots::UplinkSlots;
 use crate::demand::Demand;
-use crate::job_traffic::LaidTraffic;
 use crate::detours::DetourLoad;
+use crate::job_traffic::LaidTraffic;
 use crate::kept_bound::KeptBound;
 use crate::link_load::{LinkLoad, WiredLoad};
 use crate::network_load::NetworkLoad;
