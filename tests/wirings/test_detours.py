@@ -170,8 +170,13 @@ def test_detours_that_cannot_be_are_refused(arguments: str, sentence: str) -> No
 
 
 def test_messages_take_the_detours_of_the_machine() -> None:
-    """Its default routing is Valiant's for that part; `dedicated`, whose messages would leave their cables, is refused."""
+    """Its default routing is Valiant's for that part; `dedicated`, whose messages would leave their cables, is refused. Its file and
+    `topolane machine show` say so too."""
     fabric = machine(MACHINES["few-detours"])
+    assert Machine.parse(fabric.to("toml"), "m.toml").detours == fabric.detours == (0.3, 0.25)
+    assert (
+        "detours: at most 0.3 of the bytes between groups; jobs with a promise keep 0.25 of" in fabric.tree(9)
+    )
     assert fabric.routing("default").name == "valiant(fraction=0.3)"
     with pytest.raises(InputError, match="the machine is a dragonfly with detours"):
         State(fabric).place("dedicated", 30)

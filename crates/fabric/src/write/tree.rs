@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::domains::put_domains;
 use super::numbers::{short, thousands};
-use crate::description::{HyperXDescription, TorusDescription};
+use crate::description::{Detours, HyperXDescription, TorusDescription};
 use crate::fabric::Fabric;
 use crate::hostlist::compress;
 use crate::ids::GroupIndex;
@@ -113,6 +113,14 @@ fn put_dragonfly(text: &mut String, fabric: &Fabric, dragonfly: &Dragonfly) {
         count(dragonfly.cables() - dragonfly.cables_between_groups(), "cable"),
         thousands(dragonfly.cables_between_groups()),
     );
+    if let Some(Detours { part, share }) = dragonfly.detours() {
+        let _ = writeln!(
+            text,
+            "detours: at most {} of the bytes between groups; jobs with a promise keep {} of each cable between their groups",
+            short(part),
+            short(share),
+        );
+    }
 }
 
 fn put_torus(text: &mut String, torus: &Torus) {
