@@ -12,6 +12,7 @@ from waiting import until
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 Start = Callable[..., ControlPlane]
+LAYERS = "kueue.x-k8s.io/podset-slice-required-topology-constraints"
 
 
 @pytest.fixture
@@ -56,11 +57,12 @@ def test_segments_lie_in_one_chassis_each(start: Start) -> None:
         "kueue.x-k8s.io/podset-slice-required-topology": "topo/chassis",
         "kueue.x-k8s.io/podset-slice-size": "4",
     }
+    layer = {LAYERS: '[{"topology": "topo/chassis", "size": 4}]'}
     for chassis in range(NODES // CHASSIS):
         blocker = name()
         plane.submit(blocker, 2, policy="first-fit", nodeSelector={"topo/chassis": f"c{chassis}"})
         plane.placed(blocker, 2)
-    for notes in ({"topolane.io/segment": "4"}, slices):
+    for notes in ({"topolane.io/segment": "4"}, slices, layer):
         for policy in ("", "segments", "kueue-tas"):
             group = name()
             plane.submit(group, 16, policy=policy, notes=notes)
@@ -90,12 +92,32 @@ def test_segments_lie_in_one_chassis_each(start: Start) -> None:
             },
             "contradict each other",
         ),
+        ({LAYERS: "rack"}, 'is no list of topology and size: "rack"'),
+        ({LAYERS: '[{"topology": "topo/rack", "sizes": [4, 4]}]'}, "needs a topology and a size"),
+        (
+            {LAYERS: '[{"topology": "topo/rack", "size": 8}, {"topology": "topo/chassis", "size": "4"}]'},
+            "has 2 layers; this scheduler keeps slices of one",
+        ),
+        (
+            {LAYERS: '[{"topology": "topo/rack", "size": 4}]', "topolane.io/segment": "4"},
+            "contradict each other",
+        ),
     ],
 )
 def test_bad_segments_are_an_event(empty: ControlPlane, notes: dict[str, str], said: str) -> None:
     group = name()
     empty.submit(group, 8, notes=notes)
     empty.waits_saying(group, said)
+
+
+def test_annotations_of_kueue_that_are_not_obeyed_are_an_event(empty: ControlPlane) -> None:
+    """The group is placed all the same. One that a later Kueue may have, and one that joins podsets."""
+    group = name()
+    notes = {"kueue.x-k8s.io/podset-group-name": "both", "kueue.x-k8s.io/podset-new": "1"}
+    empty.submit(group, 4, notes=notes)
+    empty.placed(group, 4)
+    said = 'is placed without regard to "kueue.x-k8s.io/podset-group-name, kueue.x-k8s.io/podset-new"'
+    until(lambda: said in empty.events(group), "an Event says so")
 
 
 def test_a_file_that_changes_is_read_again(start: Start, tmp_path: Path) -> None:

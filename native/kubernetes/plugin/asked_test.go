@@ -59,7 +59,7 @@ func TestTheAPIServerIsAskedWithoutTheLock(t *testing.T) {
 func TestLongWordsAreRefused(t *testing.T) {
 	s := started(t)
 	long := strings.Repeat("1", 250*1024)
-	for _, note := range []string{sizeNote, policyNote, bandwidthNote, segmentNote, requiredNote} {
+	for _, note := range []string{sizeNote, policyNote, bandwidthNote, segmentNote, requiredNote, layersNote} {
 		notes := map[string]string{sizeNote: "2"}
 		notes[note] = long
 		_, err := readAsked(context.Background(), podWith(map[string]string{podGroupLabel: "g"}, notes), s.args, nil)

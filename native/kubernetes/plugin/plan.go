@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -27,6 +28,10 @@ func (p *plugin) plan(ctx context.Context, key groupKey, pod *v1.Pod, ahead *rea
 		p.lastID++
 		g = &group{key: key, id: p.lastID, asked: want, bound: map[types.UID]bool{}, template: pod}
 		p.groups[key] = g
+		if notes := unheeded(pod); len(notes) > 0 {
+			p.handle.EventRecorder().Eventf(pod, nil, v1.EventTypeWarning, "NotHeeded", "Scheduling",
+				"group %s is placed without regard to %s", key, shown(strings.Join(notes, ", ")))
+		}
 	}
 	members := p.members(key)
 	sets, waiting := podsetsNow(key, g.asked, members)

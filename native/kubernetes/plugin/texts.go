@@ -8,6 +8,7 @@ import (
 // Limits for users' texts, checked before the texts are read: a pod may have 256 KiB of annotations.
 const (
 	longestSizes  = 8 * 1024
+	longestLayers = 1024
 	longestWord   = 64
 	longestDigits = 9
 	longestShown  = 80
