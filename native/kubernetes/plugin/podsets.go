@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -75,10 +76,8 @@ func sizeIn(text string) (int, error) {
 
 // podsetOf returns the podset that a pod names; empty if it names none.
 func podsetOf(pod *v1.Pod) string {
-	if name := pod.Annotations[podsetNote]; name != "" {
-		return name
-	}
-	return pod.Labels[jobSetPodset]
+	// Pods of an MPIJob have a role only. The names of roles put masters and launchers before workers.
+	return cmp.Or(pod.Annotations[podsetNote], pod.Labels[jobSetPodset], pod.Labels[kubeflowType], pod.Labels[kubeflowRole])
 }
 
 // rankOf returns the rank that a pod states within its podset of some size; false if it states none in the podset's
@@ -93,7 +92,7 @@ func rankIn(pod *v1.Pod, size int) (int, bool) {
 		return rankOfWorker(pod, size)
 	}
 	for _, text := range []string{
-		pod.Annotations[completionNote], pod.Labels[completionNote], pod.Labels[podIndexLabel],
+		pod.Annotations[completionNote], pod.Labels[completionNote], pod.Labels[podIndexLabel], pod.Labels[kubeflowIndex],
 	} {
 		rank, isNumber := number(text)
 		if !isNumber {

@@ -94,6 +94,22 @@ func TestRanksStayInTheirPodset(t *testing.T) {
 	}
 }
 
+// The master of a Kubeflow job has rank 0, and worker i the rank i+1, whichever pod comes first. An MPIJob has roles only.
+func TestTheMasterOfAKubeflowJobHasRank0(t *testing.T) {
+	notes := map[string]string{sizeNote: "4"}
+	for lead, label := range map[string]string{"master": kubeflowType, "launcher": kubeflowRole} {
+		worker := podWith(map[string]string{label: "worker", kubeflowIndex: "2"}, notes)
+		leader := podWith(map[string]string{label: lead}, notes)
+		sets, why := podsetsNow("default/g#PyTorchJob", asked{size: 4, most: 4}, []*v1.Pod{worker, worker, worker, leader})
+		if !slices.Equal(sets, []podset{{lead, 1}, {"worker", 3}}) {
+			t.Errorf("%v: %s", sets, why)
+		}
+		if rank, says := rankOf(worker, 3); rank != 2 || !says {
+			t.Errorf("worker 2 has rank %d of the workers, %v", rank, says)
+		}
+	}
+}
+
 // If pods each name a podset of their own, the filters must not run once for each.
 func TestPodsetsAreFew(t *testing.T) {
 	var members []*v1.Pod

@@ -37,7 +37,11 @@ BANDWIDTH = "topolane.io/min-bandwidth-share"
 PLACEMENT = "topolane.io/placement"
 RECORD = " topolane="
 """What stands before the record in the message of a pod that waits."""
-RANKS = ("batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index")
+RANKS = (
+    "batch.kubernetes.io/job-completion-index",
+    "apps.kubernetes.io/pod-index",
+    "training.kubeflow.org/replica-index",
+)
 GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 """Names of GPUs among amounts."""
 SERVICES = frozenset({"ReplicaSet", "ReplicationController", "DaemonSet", "StatefulSet", "Node"})
