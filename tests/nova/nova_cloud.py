@@ -314,7 +314,7 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
             compute.manager.rt.__dict__.pop("finish_evacuation", None)
 
     def end_evacuation_when_asked(self, server: str) -> None:
-        """Ends it as soon as somebody asks Nova for migrations of this server, before the answer is made."""
+        """Ends it as soon as a command asks Nova for migrations of this server, before the answer is made."""
         asked = MigrationsController._index
 
         def index(controller: MigrationsController, request: Any, *words: Any, **named: Any) -> Any:

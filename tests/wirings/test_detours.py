@@ -97,7 +97,7 @@ class Checker:
 
 def states(fabric: Machine, count: int, seed: int, promised: bool = True) -> Iterator[dict[int, list[str]]]:
     """The jobs of random states: jobs of mixed sizes and policies arrive and end at random. Without promises: what they do if no job
-    is told of the others' shares."""
+    keeps shares of others."""
     draw, state = random.Random(seed), State(fabric)
     names = [fabric.hostlist([node]) for node in range(fabric.nodes)]
     held: dict[int, list[str]] = {}

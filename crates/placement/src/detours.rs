@@ -76,7 +76,7 @@ impl Spread {
     }
 }
 
-/// The nodes of a job, or the sum over jobs, that send at once over the cables from one group to another: as many as the other way.
+/// The nodes of a job, or the sum over jobs, that send at once over the cables from one group to another: the number of the other way is the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Flows {
     /// From one of the two groups to the other.

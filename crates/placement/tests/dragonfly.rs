@@ -142,7 +142,7 @@ fn largest_load(fabric: &Fabric) -> impl Fn(&[&Placement], &[&Placement]) -> f64
     let in_group = |job: &Placement, group: u32| {
         job.nodes().iter().filter(|&&node| fabric.group(2, node) == group).count()
     };
-    // Of the nodes in one group, as many as possible send to the other; then they go on through a third one.
+    // The nodes of one group send to the other while it has partners; the rest go on through a third one.
     let load = move |job: &Placement, one: u32, other: u32| {
         let (here, there) = (in_group(job, one), in_group(job, other));
         let by_detour = here.abs_diff(there).min(job.nodes().len() - here - there) as f64;

@@ -10,10 +10,9 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	schedulingapi "k8s.io/api/scheduling/v1alpha2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
@@ -53,8 +52,9 @@ const (
 
 var (
 	podGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
-	// gangs is the resource of Kubernetes' own PodGroups, behind the feature gate GenericWorkload.
-	gangs = schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1alpha2", Resource: "podgroups"}
+	// gangVersions are the versions of Kubernetes' own PodGroups, behind the feature gate GenericWorkload: of 1.37, and of 1.36.
+	// The fields that the plugin reads are the same.
+	gangVersions = []string{"v1beta1", "v1alpha3", "v1alpha2"}
 )
 
 // errNoGang is the error for a PodGroup of Kubernetes whose pods are placed one by one.
@@ -189,26 +189,37 @@ func sizeOf(ctx context.Context, pod *v1.Pod, client dynamic.Interface) ([]podse
 func (a *asked) readGang(ctx context.Context, pod *v1.Pod, client dynamic.Interface) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	found, err := client.Resource(gangs).Namespace(pod.Namespace).Get(ctx, gangOf(pod), metav1.GetOptions{})
+	var group *unstructured.Unstructured
+	var err error
+	for _, version := range gangVersions {
+		kind := schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: version, Resource: "podgroups"}
+		group, err = client.Resource(kind).Namespace(pod.Namespace).Get(ctx, gangOf(pod), metav1.GetOptions{})
+		if !apierrors.IsNotFound(err) {
+			break
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("PodGroup %s cannot be read: %w", gangOf(pod), err)
 	}
-	var group schedulingapi.PodGroup
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, &group); err != nil {
+	_, isGang, err := unstructured.NestedMap(group.Object, "spec", "schedulingPolicy", "gang")
+	if err != nil {
 		return fmt.Errorf("PodGroup %s cannot be read: %w", gangOf(pod), err)
 	}
-	if group.Spec.SchedulingPolicy.Gang == nil {
+	if !isGang {
 		return errNoGang
 	}
-	if constraints := group.Spec.SchedulingConstraints; constraints != nil && len(constraints.Topology) > 0 {
-		a.required = constraints.Topology[0].Key
+	constraints, _, _ := unstructured.NestedSlice(group.Object, "spec", "schedulingConstraints", "topology")
+	if len(constraints) > 0 {
+		if first, is := constraints[0].(map[string]any); is {
+			a.required, _, _ = unstructured.NestedString(first, "key")
+		}
 	}
 	if text := pod.Annotations[sizeNote]; text != "" {
 		a.podsets, a.most, err = readSizes(text)
 		return err
 	}
-	least := group.Spec.SchedulingPolicy.Gang.MinCount
-	if least < 1 || least > largestGroup {
+	least, _, err := unstructured.NestedInt64(group.Object, "spec", "schedulingPolicy", "gang", "minCount")
+	if err != nil || least < 1 || least > largestGroup {
 		return fmt.Errorf("minCount of PodGroup %s is no number from 1 to %d", gangOf(pod), largestGroup)
 	}
 	a.podsets, a.most = []podset{{Size: int(least)}}, largestGroup

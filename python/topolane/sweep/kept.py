@@ -178,7 +178,7 @@ def opened(folder: str, shard: Shard | None = None) -> Iterator[Kept]:
 
 
 def _read(path: Path, descriptor: int | None = None) -> dict[str, dict[str, Any]]:
-    """The lines of the file, by key. A partial last line is left out, and cut off the file if it is open."""
+    """The lines of the file, by key. A partial last line is skipped, and cut off the file if it is open."""
     text = texts.read_text(path, texts.LARGE)
     whole, _, torn = text.rpartition("\n")
     lines = {}
