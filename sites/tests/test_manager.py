@@ -201,6 +201,8 @@ def test_a_move_that_fails_is_taken_back_and_said(tmp_path: Path) -> None:
         await inside(manager.client.post, f"/plans/{plan['id']}/apply")
         await until_async(lambda: list(manager.stages().values()) == ["rolled-back"] * 2)
         assert all(manager.copies(guest) == [host] for guest, host in APART.items())
+        # Events are stored about once a second.
+        await until_async(lambda: len(manager.events("move-rolled-back")) == 2)
         assert all("the wire\nbroke" in event["text"] for event in manager.events("move-rolled-back"))
         assert [rank.epochs for rank in ranks] == [[1]] * 4
         assert (await inside(manager.client.post, "/plan"))["moves"] == []  # a rest before it is tried again
@@ -223,6 +225,7 @@ def test_a_guest_that_is_lost_is_said_and_left_alone(tmp_path: Path) -> None:
         plan = await inside(manager.client.post, "/plan")
         await inside(manager.client.post, f"/plans/{plan['id']}/apply")
         await until_async(lambda: sorted(manager.stages().values()) == ["lost"] * 2)
+        await until_async(lambda: manager.events("move-lost"))
         assert "the host burnt" in manager.events("move-lost")[0]["text"]
         explained = await inside(manager.client.get, "/explain/program")
         assert "on no host that is known" in explained["why"]
@@ -248,7 +251,9 @@ def test_a_manager_killed_in_the_middle_of_a_move_settles_it(tmp_path: Path) -> 
         await until_async(lambda: "copying" not in manager.stages().values())
         assert set(manager.stages().values()) == {"rolled-back"}  # the other one had not begun
         assert all(manager.copies(guest) == [host] for guest, host in APART.items())
-        assert any("half done" in event["text"] for event in manager.events("move-rolled-back"))
+        await until_async(
+            lambda: any("half done" in event["text"] for event in manager.events("move-rolled-back"))
+        )
 
     with managing(tmp_path, APART) as manager:
         with_ranks(manager, lambda ranks: declared(manager, ranks, body))
