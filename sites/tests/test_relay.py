@@ -231,7 +231,7 @@ def test_a_relay_whose_watch_is_killed_too_is_seen_by_the_manager_and_started_ag
         assert shown == {"host": "a", "cluster": "c1", "runs": True, "restarts": 1}
         what = "the tunnel of cluster c1"
 
-        def is_told() -> bool:
+        def is_stored() -> bool:
             notes = [event["text"] for event in manager.events("host")]
             return notes[-1:] == [f"{what} had ended and was started again"] or notes[-2:] == [
                 f"{what} has ended; it is started again",
@@ -239,7 +239,7 @@ def test_a_relay_whose_watch_is_killed_too_is_seen_by_the_manager_and_started_ag
             ]
 
         # Events are stored about once a second.
-        until(is_told, "the events of the restart are stored")
+        until(is_stored, "the events of the restart are stored")
     finally:
         daemon.kill()
         daemon.wait()
