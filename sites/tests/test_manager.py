@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from managed import MAIN, Managed, managing
 from sender import Rank
 from topolane import InputError
 from topolane.traffic import read_traffic
+from topolane_sites.inventory import _of_tunnels
 from waiting import DEADLINE, until, until_async
 
 APART = {"g0": "e1", "g1": "w1", "g2": "e1", "g3": "w1"}
@@ -312,6 +314,28 @@ def test_pause_dry_run_and_explain(tmp_path: Path) -> None:
 
     with managing(tmp_path, APART, act="true") as manager:
         with_ranks(manager, body)
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        ([(True, 1)], ["had ended and was started again"]),
+        ([(False, 0), (True, 1)], ["has ended; it is started again", "runs again"]),
+        ([(False, 1), (True, 1)], ["has ended; it is started again", "runs again"]),
+        ([(False, 0), (False, 1), (True, 1)], ["has ended; it is started again", "runs again"]),
+        ([(True, 0), (True, 1), (True, 2)], ["had ended and was started again"] * 2),
+    ],
+)
+def test_the_end_and_the_start_of_a_tunnel_are_said_once(
+    seen: list[tuple[bool, int]], said: list[str]
+) -> None:
+    """Whatever reports come in between: each says whether the tunnel runs, and how often it was started again."""
+    reports = [
+        {"tunnels": [{"cluster": "c1", "runs": runs, "restarts": count}]}
+        for runs, count in [(True, 0), *seen]
+    ]
+    changes = [text for before, now in itertools.pairwise(reports) for text in _of_tunnels(before, now)]
+    assert changes == [f"the tunnel of cluster c1 {text}" for text in said]
 
 
 def test_a_host_a_site_and_a_program_that_disappear_are_said(tmp_path: Path) -> None:

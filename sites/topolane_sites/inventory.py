@@ -329,6 +329,6 @@ def _of_tunnels(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
             changes.append(f"{what} has ended; it is started again")
         elif one["runs"] and not last["runs"]:
             changes.append(f"{what} runs again")
-        elif one["restarts"] > last["restarts"]:
+        elif one["runs"] and one["restarts"] > last["restarts"]:
             changes.append(f"{what} had ended and was started again")
     return changes

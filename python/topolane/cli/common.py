@@ -141,7 +141,7 @@ resume_option = click.option(
 )
 
 
-def _shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard | None:
+def _shard(context: click.Context, parameter: click.Parameter, text: str | None) -> Shard | None:
     """`3/16`."""
     if text is None:
         return None
@@ -149,7 +149,7 @@ def _shard(_: click.Context, __: click.Parameter, text: str | None) -> Shard | N
 
     number, _, count = text.partition("/")
     if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
-        raise click.BadParameter(f"{text!r} is not K/N, with K from 1 to N")
+        raise click.BadParameter(f"{text!r} is not K/N, with K from 1 to N", context, parameter)
     return Shard(int(number), int(count))
 
 
