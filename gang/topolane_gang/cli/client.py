@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from topolane._engine import InputError
 from topolane.cli import common
+from topolane.cli.explained import ExplainedCommand
 
 from topolane_gang.cli import shared
 
@@ -17,7 +18,14 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-@click.command(cls=shared.WithCommand, options_metavar="[OPTIONS] [-- COMMAND...]")
+@click.command(
+    cls=shared.WithCommand,
+    options_metavar="[OPTIONS] [-- COMMAND...]",
+    examples={
+        "Add a command with twice the weight": "--threads 2 --weight 2 -- ./other",
+        "Add a process that runs already": "--pid 4711",
+    },
+)
 @click.option(
     "--pid", "pids", type=click.IntRange(1, 1 << 30), multiple=True, help="Add this running process."
 )
@@ -102,7 +110,14 @@ def _adopted(kind: str, named: str) -> dict[str, Any]:
     return {"name": named if kind == "unit" else group.name[:24], "groups": [str(group)]}
 
 
-@click.command("list")
+@click.command(
+    "list",
+    cls=ExplainedCommand,
+    examples={
+        "Jobs and the time that each has had": "",
+        "The same as JSON": "--json",
+    },
+)
 @shared.socket_option
 @common.json_option
 def list_(socket: str | None, as_json: bool) -> None:
@@ -138,7 +153,13 @@ def _row(job: dict[str, Any]) -> list[str]:
     ]
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "End one job": "web1",
+        "End the agent and all jobs that it started": "",
+    },
+)
 @click.argument("job", required=False)
 @click.option(
     "--grace",
@@ -157,7 +178,13 @@ def stop(job: str | None, grace: float, socket: str | None) -> None:
         click.echo(f"{name} ended")
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Watch the slices": "",
+        "Print them once as JSON": "--json",
+    },
+)
 @click.option(
     "--interval",
     type=common.Number(0.05, 60),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
+from topolane.cli.explained import ExplainedCommand
 from topolane.cli.metrics import give, metrics_options
 
 from topolane_gang.cli import shared
@@ -13,7 +14,13 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Serve Prometheus on this host": "--listen 127.0.0.1:9756",
+        "Print them once, for node_exporter": "--once",
+    },
+)
 @shared.socket_option
 @metrics_options(9756)
 def metrics(socket: str | None, listen: str | None, once: bool) -> None:

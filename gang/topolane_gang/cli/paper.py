@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 from topolane.cli import common
+from topolane.cli.explained import ExplainedCommand
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +22,14 @@ DISTURBED = 0.05
 """Share of the cores above which others are named: barriers wait for whom they delay."""
 
 
-@click.command("gang")
+@click.command(
+    "gang",
+    cls=ExplainedCommand,
+    examples={
+        "Both parts of the study": "",
+        "The simulated part": "--simulated",
+    },
+)
 @click.option("--real", is_flag=True, help="Only on this machine's cores [default: both].")
 @click.option("--simulated", is_flag=True, help="Only simulated [default: both].")
 @click.option(

@@ -24,7 +24,14 @@ if TYPE_CHECKING:
 _LOOK = 0.05
 
 
-@click.command(cls=shared.WithCommand, options_metavar="[OPTIONS] [FILE]")
+@click.command(
+    cls=shared.WithCommand,
+    options_metavar="[OPTIONS] [FILE]",
+    examples={
+        "Run one MPI program as a gang": "-- mpiexec -n 2 ./program",
+        "Wait for jobs of `topolane gang add`": "--cores 0-3",
+    },
+)
 @click.argument("file", required=False, metavar="[-- COMMAND...]")
 @shared.policy_option
 @shared.cores_option

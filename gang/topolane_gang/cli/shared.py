@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
-from topolane.cli import common
+from topolane import _engine
+from topolane.cli import common, values
+from topolane.cli.explained import ExplainedCommand
 
 if TYPE_CHECKING:
     from topolane_gang.agent import Limits
 
 
-class WithCommand(click.Command):
+class WithCommand(ExplainedCommand):
     """A command that takes another command after `--`, in `ctx.obj`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -41,6 +43,7 @@ def core_list(ctx: click.Context, param: click.Parameter, text: str | None) -> t
 
 policy_option = click.option(
     "--policy",
+    type=values.Name(_engine.gang_policies),
     default="adaptive",
     show_default=True,
     metavar="NAME",

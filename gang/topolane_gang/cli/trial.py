@@ -14,7 +14,15 @@ if TYPE_CHECKING:
     from topolane_gang.trial import TrialRun
 
 
-@click.command("try", cls=shared.WithCommand, options_metavar="[OPTIONS] -- PROGRAM...")
+@click.command(
+    "try",
+    cls=shared.WithCommand,
+    options_metavar="[OPTIONS] -- PROGRAM...",
+    examples={
+        "What gangs gain for two copies": "-- mpiexec -n 2 ./program",
+        "Three copies, three runs of each kind": "--copies 3 --repeat 3 -- mpiexec -n 2 ./program",
+    },
+)
 @click.option(
     "--copies",
     type=click.IntRange(2, 64),

@@ -20,6 +20,7 @@ from topolane._engine import InputError
 COMMANDS = {
     "calibrate": "Measure bandwidths and all-to-all times with MPI, and write a machine file.",
     "compare": "Run every policy with every queue and scenario on one workload, and compare them.",
+    "completion": "Print the script that completes commands, options and names in a shell.",
     "flux": "Let Topolane choose the nodes of a Flux instance's jobs, as its scheduler.",
     "k8s": "See what topolane-scheduler does in a Kubernetes cluster, and try it before you turn it on.",
     "links": "Show the load of every link under some jobs, and which jobs use it.",
@@ -115,8 +116,7 @@ def main() -> None:
         sys.exit(error.exit_code)
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "topolane"
-        message = " ".join(error.format_message().split())
-        fail(f"{message.rstrip('.')} ('{command} --help' says more)")
+        fail(f"{of_the_command_line(error)} ('{command} --help' says more)")
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
     except BrokenPipeError:
@@ -129,7 +129,7 @@ def main() -> None:
         if ended:
             # It came while a policy in Python was asked, and looks like its error.
             sys.exit(ended[0])
-        fail(str(error))
+        fail(hinted(str(error)))
     except MemoryError:
         fail(NO_MEMORY)
     except Exception as error:
@@ -152,6 +152,26 @@ WITHOUT_PATH = {
 }
 LIBRARY = 256 << 20
 """Bytes of addresses that the largest library of a Python package takes."""
+
+
+def of_the_command_line(error: click.UsageError) -> str:
+    """What is wrong with the words of a command, with the nearest option, command or value that there is."""
+    near = getattr(error, "possibilities", None) or []
+    word, context = getattr(error, "command_name", None), error.ctx
+    if word is not None and context is not None and isinstance(context.command, click.Group):
+        import difflib
+
+        # Click knows no commands of wings.
+        near = difflib.get_close_matches(word, context.command.list_commands(context), 1)
+    message = " ".join((error.message if near else error.format_message()).split())
+    return f"{message} Did you mean '{near[0]}'?" if near else hinted(message.rstrip("."))
+
+
+def hinted(sentence: str) -> str:
+    """The sentence with the nearest of the names that it lists."""
+    from topolane import hints
+
+    return hints.with_nearest(sentence)
 
 
 def buffer_output() -> None:

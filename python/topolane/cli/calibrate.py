@@ -13,13 +13,21 @@ import click
 from topolane import sources, texts
 from topolane._engine import InputError, Machine
 from topolane.calibrate import launch, measurement
-from topolane.cli import common
+from topolane.cli import common, values
+from topolane.cli.explained import ExplainedCommand
 
 OWN = ("machine.toml", "measurements.jsonl", "pairs.svg", "alltoall.svg")
 INTERFACES = ["best", "fair", "infiniband", "ethernet"]
 
 
-@click.command("calibrate")
+@click.command(
+    "calibrate",
+    cls=ExplainedCommand,
+    examples={
+        "Measure two nodes with 16 processes each": "--nodes 2 --processes 16",
+        "Start the processes with srun": "--nodes 3 --processes 16 --launch 'srun -N {nodes} --ntasks-per-node={processes} {program}'",
+    },
+)
 @click.option(
     "--nodes",
     type=click.IntRange(1, 2**16),
@@ -41,7 +49,11 @@ INTERFACES = ["best", "fair", "infiniband", "ethernet"]
 )
 @click.option("--mpicc", default="mpicc", show_default=True, help="Compiler of the program.")
 @click.option("--from", "kept", help="Fit these earlier measurements (measurements.jsonl); run nothing.")
-@click.option("--machine", help="Machine to add the results to, a name or a file [default: a new machine].")
+@click.option(
+    "--machine",
+    type=values.MACHINE,
+    help="Machine to add the results to, a name or a file [default: a new machine].",
+)
 @click.option(
     "--interface",
     type=click.Choice(INTERFACES),

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 from topolane import _engine, files, texts
 from topolane._engine import InputError
+from topolane.cli import values
 from topolane.report.own import OWN as OF_A_REPORT
 from topolane.units import plural
 from topolane.writing import TABLES
@@ -73,6 +74,7 @@ join_options = options(
 machine_options = options(
     click.option(
         "--machine",
+        type=values.MACHINE,
         default="cab",
         show_default=True,
         help="Machine: a name (`topolane machine show` lists them) or a file.",

@@ -10,7 +10,8 @@ import click
 
 from topolane import _engine, failures
 from topolane._engine import InputError
-from topolane.cli import common, over_seeds, settings, tables
+from topolane.cli import common, over_seeds, settings, tables, values
+from topolane.cli.explained import ExplainedCommand
 from topolane.sources import Shape
 from topolane.sweep import Task, compare, figures, over, shares_bought_back, tasks_for
 from topolane.sweep.seeds import tasks_of
@@ -28,13 +29,22 @@ MOST_RUNS = 20
 """The most runs that fit in a report."""
 
 
-@click.command("compare")
+@click.command(
+    "compare",
+    cls=ExplainedCommand,
+    examples={
+        "Compare three policies on a synthetic month": "--workload cab-aug --policies first-fit,slurm-tree,isolated",
+        "Replay your own log on your own machine, with a report": "--trace log.txt --machine topology.conf --out out",
+    },
+    common="machine workload trace policies queue scenarios network seeds out json",
+)
 @common.machine_options
 @settings.workload_options
 @settings.compare_options
 @settings.network_options
 @click.option(
     "--policies",
+    type=values.POLICIES,
     default="first-fit,slurm-tree,isolated",
     show_default=True,
     help="Policies, separated by commas.",
@@ -43,12 +53,14 @@ MOST_RUNS = 20
     "--queue",
     "--queues",
     "queues",
+    type=values.QUEUES,
     default="easy",
     show_default=True,
     help=f"Queue disciplines, separated by commas: {', '.join(name for name, _ in _engine.queues())}.",
 )
 @click.option(
     "--scenarios",
+    type=values.SCENARIOS,
     help="Speed-ups of isolated jobs, separated by commas: none, 5, 10, 20, v1, v2 [default: none,10; with --network: none].",
 )
 @click.option(

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from topolane._engine import InputError
+from topolane.cli.explained import ExplainedCommand
 from topolane.flux import module_file
 from topolane.flux.settings import FLUX_WORDS, WORDS, FluxSettings
 
@@ -17,13 +18,25 @@ def command() -> None:
     """Let Topolane choose the nodes of a Flux instance's jobs, as its scheduler."""
 
 
-@command.command()
+@command.command(
+    cls=ExplainedCommand,
+    examples={
+        "Load the scheduler into the running instance": "flux module load $({})",
+        "Load it with a policy of your choice": "flux module load $({}) policy=isolated",
+    },
+)
 def module() -> None:
     """Print the path of the scheduler module, for: flux module load $(topolane flux module) policy=isolated."""
     click.echo(module_file())
 
 
-@command.command()
+@command.command(
+    cls=ExplainedCommand,
+    examples={
+        "Load it with a policy at every start": "policy=isolated > /etc/flux/modprobe/modprobe.d/topolane.toml",
+        "Name a machine file, too": "machine=/etc/topolane/machine.toml policy=isolated",
+    },
+)
 @click.argument("words", metavar="[NAME=VALUE]...", nargs=-1)
 def modprobe(words: tuple[str, ...]) -> None:
     """Print the file for Flux's modprobe.d that loads the scheduler at every start, with these arguments of the module."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from topolane import extras
+from topolane.cli import values
 from topolane.cli.common import options
 
 if TYPE_CHECKING:
@@ -38,7 +39,12 @@ labels_options = options(
 )
 
 machine_options = options(
-    click.option("--machine", metavar="FILE", help="Machine: a name or a file, in place of labels of nodes."),
+    click.option(
+        "--machine",
+        type=values.MACHINE,
+        metavar="FILE",
+        help="Machine: a name or a file, in place of labels of nodes.",
+    ),
     labels_options,
 )
 

@@ -8,11 +8,18 @@ import click
 
 from topolane import texts, untrusted
 from topolane.cli import common
+from topolane.cli.explained import ExplainedCommand
 from topolane.cli.k8s_common import cluster_options, connected, keys, machine_options
 from topolane.units import plural
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Export a cluster, for `topolane compare`": "--out cluster",
+        "Name the labels of its topology": "--labels topology.example.com/block,topology.example.com/rack,kubernetes.io/hostname --out cluster",
+    },
+)
 @cluster_options
 @machine_options
 @click.option(

@@ -11,6 +11,7 @@ import click
 
 from topolane import texts
 from topolane.cli.common import json_option, print_json
+from topolane.cli.explained import ExplainedCommand
 from topolane.cli.k8s_common import cluster_options, connected, keys, machine_options
 from topolane.cli.room_common import bound, no_room_is_reported, plan_argument, steps_printed, timeout_option
 
@@ -19,7 +20,13 @@ if TYPE_CHECKING:
     from topolane.kubernetes.room_plan import EvictionPlan
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Which pods to evict so that 'train' starts": "--room-for default/train --out plan.json",
+        "Leave one namespace alone": "--room-for default/train --untouchable namespace=prod",
+    },
+)
 @click.option("--room-for", metavar="NAMESPACE/GROUP", required=True, help="The waiting group.")
 @click.option(
     "--untouchable",
@@ -74,7 +81,13 @@ def plan(
         _print(found, out, look.machine)
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Carry out a plan": "plan.json",
+        "Give it up": "plan.json --undo",
+    },
+)
 @plan_argument
 @timeout_option(600.0, "How long to wait until the group has its nodes.")
 @click.option(

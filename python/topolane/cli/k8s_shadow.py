@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topolane.cli import common, shadows
+from topolane.cli.explained import ExplainedCommand
 from topolane.cli.k8s_common import cluster_options, connected, keys, machine_options
 
 if TYPE_CHECKING:
@@ -18,7 +19,13 @@ if TYPE_CHECKING:
 replay = shadows.replay
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Where 'isolated' would have placed the pods that start now": "--policy isolated",
+        "Record an hour of one namespace for `topolane k8s replay`": "--policy isolated --namespace train --for 3600 --log shadow.jsonl",
+    },
+)
 @cluster_options
 @machine_options
 @shadows.options("the cluster")

@@ -10,6 +10,7 @@ import click
 
 from topolane import texts
 from topolane.cli.common import json_option, print_json
+from topolane.cli.explained import ExplainedCommand
 from topolane.cli.k8s_common import cluster_options, connected, keys, machine_options
 
 if TYPE_CHECKING:
@@ -20,7 +21,13 @@ RUNNING = ("pods", "nodes", "lies in", "policy", "since")
 WAITING = ("pods", "policy", "since", "why")
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Which groups of pods run where": "",
+        "In another cluster, as JSON": "--context prod --json",
+    },
+)
 @cluster_options
 @machine_options
 @json_option
@@ -46,7 +53,13 @@ def status(
     sys.exit(1 if found.liveness.active is False or found.liveness.unable is not None else 0)
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Why the group 'train' waits": "default/train",
+        "The same as JSON": "default/train --json",
+    },
+)
 @cluster_options
 @machine_options
 @click.argument("group", metavar="NAMESPACE/GROUP")

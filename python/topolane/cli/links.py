@@ -10,7 +10,8 @@ import click
 
 from topolane import networks, routes, sources
 from topolane._engine import InputError, Loads, Routing
-from topolane.cli import common, placed, settings
+from topolane.cli import common, placed, settings, values
+from topolane.cli.explained import ExplainedCommand
 from topolane.cli.placed import Placed
 from topolane.routes import Link, MachineLinks
 from topolane.units import plural
@@ -29,10 +30,18 @@ class LinkLoad:
     """The id and the share of every job that uses it, largest first."""
 
 
-@click.command("links")
+@click.command(
+    "links",
+    cls=ExplainedCommand,
+    examples={
+        "The most loaded links under some jobs": "--machine cab --jobs jobs.csv --top 10",
+        "Draw all links": "--machine cab --jobs jobs.csv --picture links.svg",
+    },
+)
 @common.machine_options
 @click.option(
     "--routing",
+    type=values.ROUTING,
     default="default",
     show_default=True,
     help="Routing: a name of `topolane policies`, `default` for the first of the machine's wiring, or a file of forwarding tables (opensm-lfts.dump, "
@@ -46,6 +55,7 @@ class LinkLoad:
 )
 @click.option(
     "--pattern",
+    type=values.PATTERN,
     default="stencil4d",
     show_default=True,
     help="Traffic of jobs without a pattern of their own.",

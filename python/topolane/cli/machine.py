@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topolane import _engine, sources
-from topolane.cli import common, machine_route
+from topolane.cli import common, machine_route, values
+from topolane.cli.explained import ExplainedCommand
 from topolane.sources import ASSUMED_CABLES
 from topolane.units import plural
 
@@ -52,8 +53,14 @@ def command() -> None:
 command.add_command(machine_route.command)
 
 
-@command.command()
-@click.argument("machine", required=False)
+@command.command(
+    cls=ExplainedCommand,
+    examples={
+        "List the built-in machines": "",
+        "Print the tree of Slurm's own topology": "/etc/slurm/topology.conf",
+    },
+)
+@click.argument("machine", type=values.MACHINE, required=False)
 @reading_options
 @click.option(
     "--lines",
@@ -119,8 +126,14 @@ def nodes_on(fabric: Machine, network: OtherNetwork) -> list[int]:
     return [node for node, there in enumerate(network.nodes_of(fabric)) if there is not None]
 
 
-@command.command()
-@click.argument("machine")
+@command.command(
+    cls=ExplainedCommand,
+    examples={
+        "Turn Slurm's topology into a machine file": "/etc/slurm/topology.conf --to toml --out machine.toml",
+        "A topology.conf for a built-in machine": "cab --to slurm",
+    },
+)
+@click.argument("machine", type=values.MACHINE)
 @click.option("--to", "target", required=True, type=click.Choice(common.WRITTEN), help="Format to write.")
 @reading_options
 @click.option("--out", help="File to write to [default: standard output].")
@@ -133,8 +146,14 @@ def convert(machine: str, target: str, out: str | None, **reading: Any) -> None:
     common.write_text(out, text)
 
 
-@command.command()
-@click.argument("machine")
+@command.command(
+    cls=ExplainedCommand,
+    examples={
+        "Check a machine file": "machine.toml",
+        "Check output of ibnetdiscover": "net.txt --format ibnetdiscover",
+    },
+)
+@click.argument("machine", type=values.MACHINE)
 @reading_options
 def check(machine: str, **reading: Any) -> None:
     """Check whether a machine can be used. If not, say why and exit with code 2."""

@@ -6,11 +6,19 @@ import click
 
 from topolane import networks, sources
 from topolane._engine import InputError, Machine
-from topolane.cli import common
+from topolane.cli import common, values
+from topolane.cli.explained import ExplainedCommand
 
 
-@click.command("route")
-@click.argument("machine")
+@click.command(
+    "route",
+    cls=ExplainedCommand,
+    examples={
+        "The route between two nodes": "cab cab1 cab600",
+        "Between GPUs of two rails": "nvl72-5000 gb1 gb19 --rails 0 3",
+    },
+)
+@click.argument("machine", type=values.MACHINE)
 @click.argument("nodes", nargs=2)
 @click.option(
     "--rails",

@@ -10,7 +10,8 @@ import click
 
 from topolane import sources
 from topolane._engine import InputError, Machine, Refusal, State, Traffic, efforts, patterns
-from topolane.cli import common, settings
+from topolane.cli import common, settings, values
+from topolane.cli.explained import ExplainedCommand
 from topolane.cli.place import read, state_of
 from topolane.mapping import FORMATS, Mapped, place_ranks
 from topolane.policy import resolve
@@ -20,11 +21,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-@click.command("map")
+@click.command(
+    "map",
+    cls=ExplainedCommand,
+    examples={
+        "Map a stencil onto free nodes": "--machine cab --traffic stencil4d --ranks 512 --ranks-per-node 16",
+        "Write a hostfile for a recorded matrix": "--machine cab --traffic matrix.csv --format hostfile --out hosts",
+    },
+    common="machine traffic ranks ranks-per-node hosts state policy effort format out",
+)
 @common.machine_options
 @click.option(
     "--traffic",
     "source",
+    type=values.PATTERN,
     required=True,
     help="A matrix (from,to,bytes CSV or Matrix Market), or a pattern (`topolane patterns` lists them).",
 )
@@ -38,7 +48,13 @@ if TYPE_CHECKING:
 )
 @click.option("--hosts", help="Nodes of the job in order, as a host list [default: free nodes are chosen].")
 @click.option("--state", help="Running jobs and their nodes: JSON as `topolane place` reads it.")
-@click.option("--policy", default="hop-bytes", show_default=True, help="Policy that chooses the nodes.")
+@click.option(
+    "--policy",
+    type=values.POLICY,
+    default="hop-bytes",
+    show_default=True,
+    help="Policy that chooses the nodes.",
+)
 @click.option(
     "--effort",
     type=click.Choice(efforts()),

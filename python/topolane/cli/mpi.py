@@ -11,6 +11,7 @@ import click
 from topolane import files
 from topolane._engine import InputError
 from topolane.cli import common
+from topolane.cli.explained import ExplainedCommand
 from topolane.units import plural
 
 
@@ -19,7 +20,14 @@ def command() -> None:
     """Watch MPI programs: how much each rank sends to each other rank."""
 
 
-@command.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@command.command(
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    cls=ExplainedCommand,
+    examples={
+        "Record what 64 ranks send": "-- mpiexec -n 64 ./program",
+        "Collectives in two levels, over two sites": "--sites 0,0,1,1 -- mpiexec -n 4 ./program",
+    },
+)
 @click.option("--out", default="matrix.csv", show_default=True, help="File to write the matrix to.")
 @click.option(
     "--manager",
@@ -121,7 +129,13 @@ def _note(sentence: str) -> None:
     click.echo(f"topolane: {sentence}", err=True)
 
 
-@command.command()
+@command.command(
+    cls=ExplainedCommand,
+    examples={
+        "Who sends how much to whom": "matrix.csv",
+        "Draw the matrix": "matrix.csv --out matrix.svg",
+    },
+)
 @click.argument("file")
 @click.option("--out", help="File to draw the matrix into, .svg or .png.")
 @click.option(

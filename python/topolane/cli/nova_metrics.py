@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from topolane.cli.explained import ExplainedCommand
 from topolane.cli.metrics import give, metrics_options
 from topolane.cli.nova_cloud import cloud_options
 
@@ -13,7 +14,13 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Serve Prometheus on this host": "--nova-conf /etc/nova/nova.conf --listen 127.0.0.1:9754",
+        "Print them once, for node_exporter": "--once",
+    },
+)
 @cloud_options
 @click.option(
     "--nova-conf",

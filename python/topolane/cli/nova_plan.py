@@ -13,6 +13,7 @@ import click
 
 from topolane import texts
 from topolane.cli.common import json_option, print_json
+from topolane.cli.explained import ExplainedCommand
 from topolane.cli.nova_cloud import cloud_options, connected, service_errors
 from topolane.cli.nova_room import (
     asked,
@@ -30,7 +31,13 @@ if TYPE_CHECKING:
     from topolane.nova.migration_plan import MigrationPlan
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Bring groups together": "--nova-conf /etc/nova/nova.conf --out plan.json",
+        "Make room for an isolated group of 16 servers": "--room-for 16 --flavor hpc --out plan.json",
+    },
+)
 @cloud_options
 @click.argument("groups", nargs=-1, metavar="[GROUP]...")
 @click.option(
@@ -141,7 +148,13 @@ def _print_plan(cloud: Cloud, made: MigrationPlan, looked_at: list[ServerGroup])
         click.echo(texts.printable(said))
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Carry out a plan, two migrations at a time": "plan.json --at-once 2",
+        "Give it up": "plan.json --undo",
+    },
+)
 @plan_argument
 @click.option(
     "--at-once",

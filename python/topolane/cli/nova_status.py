@@ -11,6 +11,7 @@ import click
 
 from topolane import texts
 from topolane.cli.common import json_option, print_json
+from topolane.cli.explained import ExplainedCommand
 from topolane.cli.nova_cloud import cloud_options, connected, service_errors
 
 if TYPE_CHECKING:
@@ -20,7 +21,13 @@ RUNNING = ("servers", "nodes", "lies in", "policy", "hops", "least", "since")
 WAITING = ("servers", "policy", "since", "why")
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "All groups, those furthest apart first": "",
+        "Draw the tree with its groups": "--os-cloud prod --svg groups.svg",
+    },
+)
 @cloud_options
 @click.option("--svg", metavar="FILE", help="Also draw the tree with its groups into this SVG file.")
 @json_option
@@ -46,7 +53,13 @@ def status(os_cloud: str | None, machine: str | None, svg: str | None, as_json: 
         _print(found)
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Why the group 'solver' has no host, or where it runs": "solver",
+        "The same as JSON, in one cloud of clouds.yaml": "solver --os-cloud prod --json",
+    },
+)
 @cloud_options
 @click.argument("group")
 @click.option("--svg", metavar="FILE", help="Also draw the tree with the group into this SVG file.")

@@ -6,9 +6,17 @@ import click
 
 from topolane import _engine
 from topolane.cli import common
+from topolane.cli.explained import ExplainedCommand
 
 
-@click.command("patterns")
+@click.command(
+    "patterns",
+    cls=ExplainedCommand,
+    examples={
+        "List the patterns": "",
+        "The same as JSON": "--json",
+    },
+)
 @common.json_option
 def command(as_json: bool) -> None:
     """List the traffic patterns and their parameters."""

@@ -11,7 +11,8 @@ import click
 
 from topolane import sources, texts
 from topolane._engine import Decision, InputError, Machine, Obstacle, Refusal, State
-from topolane.cli import common
+from topolane.cli import common, values
+from topolane.cli.explained import ExplainedCommand
 from topolane.policy import resolve
 
 STATE_KEYS = {"machine", "running", "down", "request"}
@@ -30,11 +31,23 @@ JOB_KEYS = {
 REQUEST_KEYS = {"nodes", "id", "cores", "memory", "share", "stacked", "members", "eligible", "segment"}
 
 
-@click.command("place")
+@click.command(
+    "place",
+    cls=ExplainedCommand,
+    examples={
+        "Place the request in a file": "state.json",
+        "Give it links of its own": "state.json --policy dedicated --json",
+    },
+)
 @click.argument("file", default="-")
-@click.option("--machine", help="Machine: a name or a file [default: the machine named in the JSON].")
+@click.option(
+    "--machine",
+    type=values.MACHINE,
+    help="Machine: a name or a file [default: the machine named in the JSON].",
+)
 @click.option(
     "--policy",
+    type=values.POLICY,
     default="isolated",
     show_default=True,
     help="Policy: a name (`topolane policies` lists them), or module:Class.",
@@ -48,12 +61,14 @@ REQUEST_KEYS = {"nodes", "id", "cores", "memory", "share", "stacked", "members",
 )
 @click.option(
     "--routing",
+    type=values.ROUTING,
     default="default",
     show_default=True,
     help="For a request that names processes: routing of their messages.",
 )
 @click.option(
     "--model",
+    type=values.MODEL,
     default="full",
     show_default=True,
     help="For a request that names processes: model of contention.",

@@ -6,9 +6,17 @@ import click
 
 from topolane import _engine, policy
 from topolane.cli import common
+from topolane.cli.explained import ExplainedCommand
 
 
-@click.command("policies")
+@click.command(
+    "policies",
+    cls=ExplainedCommand,
+    examples={
+        "List policies, queues, routings and models": "",
+        "The same as JSON": "--json",
+    },
+)
 @common.json_option
 def command(as_json: bool) -> None:
     """List policies, queue disciplines, routings, contention models, site policies and gang policies.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topolane.cli import common, settings, tables
+from topolane.cli.explained import ExplainedCommand
 from topolane.sweep import Task, compare
 
 if TYPE_CHECKING:
@@ -34,7 +35,15 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str) -> l
     return found
 
 
-@click.command("racks")
+@click.command(
+    "racks",
+    cls=ExplainedCommand,
+    examples={
+        "Which segment size suits a GPU cluster": "--machine 'nvl72(units=4)' --workload gpu-month --limit 2000 --policy segments",
+        "Spare nodes against failures": "--machine racks.toml --trace jobs.csv --policy segments --spares 0,1 --failures 0.002,6",
+    },
+    common="machine workload trace policy segments spares failures load jobs json",
+)
 @common.machine_options
 @settings.workload_options
 @settings.racks_options

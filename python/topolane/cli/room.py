@@ -9,6 +9,7 @@ import click
 from topolane import moment, sources
 from topolane._engine import InputError, Machine, State
 from topolane.cli import common
+from topolane.cli.explained import ExplainedCommand
 from topolane.cli.place import read, state_of
 from topolane.reading import size
 from topolane.units import plural
@@ -39,7 +40,14 @@ def _memory(_: click.Context, __: click.Parameter, text: str | None) -> int | No
     return found
 
 
-@click.command("room")
+@click.command(
+    "room",
+    cls=ExplainedCommand,
+    examples={
+        "What still fits into Slurm's machine": "--machine topology.conf --slurm",
+        "What fits into a state, in segments of 16": "--machine racks.toml --state state.json --segment 16 --sizes 8,64,128",
+    },
+)
 @common.machine_options
 @click.option("--state", help="Running jobs and their nodes: JSON as `topolane place` reads it.")
 @common.run_options

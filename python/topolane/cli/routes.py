@@ -11,6 +11,7 @@ import click
 from topolane import moment, sources, texts
 from topolane._engine import DedicatedRoutes, ForwardingTables, InputError, Machine
 from topolane.cli import common
+from topolane.cli.explained import ExplainedCommand
 from topolane.cli.place import cables_of, check_keys, identity_of, member, nodes_of, ranks_so_far, read
 
 KEYS = {"id", "nodes", "cores", "memory", "links", "bandwidth_share", "lent", "share"}
@@ -26,7 +27,14 @@ class RoutedJob:
     """The cables between switches that it owns or is lent."""
 
 
-@click.command("routes")
+@click.command(
+    "routes",
+    cls=ExplainedCommand,
+    examples={
+        "Tables for the jobs of a state": "--machine net.ibnetdiscover --state state.json --out lfts",
+        "Tables for a moment of a simulated run": "--machine cab --run out --at 2.5 --out lfts",
+    },
+)
 @common.machine_options
 @click.option("--state", help="Running jobs, their nodes and dedicated links: JSON, see below.")
 @common.run_options

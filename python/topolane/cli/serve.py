@@ -13,7 +13,8 @@ from click.core import ParameterSource
 
 from topolane import extras, texts
 from topolane._engine import InputError
-from topolane.cli import common, settings
+from topolane.cli import common, settings, values
+from topolane.cli.explained import ExplainedCommand
 from topolane.cli.k8s_common import cluster_options, connected, keys, labels_options
 from topolane.policy import resolve
 from topolane.run import Settings
@@ -41,7 +42,15 @@ ONLY_SLURM = ("state", "slurmrestd", "slurm_token_file")
 ONLY_KUBERNETES = ("kubeconfig", "context", "labels", "config")
 
 
-@click.command("serve")
+@click.command(
+    "serve",
+    cls=ExplainedCommand,
+    examples={
+        "Show the Slurm of this machine": "--slurm",
+        "Replay a log next to two other policies": "--trace log.swf --machine machine.toml --policy isolated --shadow first-fit,slurm-tree",
+    },
+    common="slurm kubernetes shadow-log workload trace machine policy queue listen token-file",
+)
 @click.option("--slurm", is_flag=True, help="Show the Slurm of this machine, or of --slurmrestd.")
 @click.option("--kubernetes", is_flag=True, help="Show the Kubernetes cluster of --kubeconfig.")
 @click.option(
@@ -53,6 +62,7 @@ ONLY_KUBERNETES = ("kubeconfig", "context", "labels", "config")
 @settings.workload_options
 @click.option(
     "--policy",
+    type=values.POLICY,
     help="Policy of the replay, and of questions by default [default: dedicated; with --slurm: the one that the plugin gives most "
     "jobs, else slurm-tree; with --kubernetes: that of topolane-scheduler].",
 )
@@ -60,6 +70,7 @@ ONLY_KUBERNETES = ("kubeconfig", "context", "labels", "config")
 @click.option(
     "--shadow",
     "shadows",
+    type=values.POLICIES,
     help="Policies to compare with, separated by commas: their utilisation, queue and waits are drawn too; none for none [default: "
     "first-fit for a replayed log, else none]. In a live system they get the same jobs as they come, and each job runs as long as it did.",
 )

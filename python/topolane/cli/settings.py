@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from topolane._engine import InputError
+from topolane.cli import values
 from topolane.cli.common import WORD, Number, options
 from topolane.run import INFERRED, Defrag, Network, Settings
 from topolane.sources import Shape
@@ -65,9 +66,13 @@ HOW: dict[str, dict[str, Any]] = {
     "failures": {"type": str, "metavar": "RATE,HOURS|FILE.csv|none"},
     "spares": {"type": click.IntRange(0, 2**20), "metavar": "K"},
     "checkpoint": {"type": Number(0, 10_000), "metavar": "HOURS"},
-    "model": {"type": str, "default": None},
+    "policy": {"type": values.POLICY},
+    "queue": {"type": values.QUEUE},
+    "scenario": {"type": values.SCENARIO},
+    "model": {"type": values.MODEL, "default": None},
+    "routing": {"type": values.ROUTING},
     "communication": {"callback": _share},
-    "patterns": {"type": str, "callback": _patterns},
+    "patterns": {"type": values.PATTERNS, "callback": _patterns},
 }
 """Callbacks that check and convert an option whose type alone is not enough."""
 TYPES = {"int": int, "float": float, "str": str}
@@ -150,7 +155,9 @@ def network_of(options: dict[str, Any]) -> Network | None:
 
 workload_options = options(
     click.option(
-        "--workload", help="A synthetic workload: cab-aug, exp-16, ... (`topolane workload show` lists them)."
+        "--workload",
+        type=values.WORKLOAD,
+        help="A synthetic workload: cab-aug, exp-16, ... (`topolane workload show` lists them).",
     ),
     click.option("--trace", help="A job log instead: SWF, CSV or output of sacct -P, gzipped or not."),
     options_of(Shape),

@@ -15,7 +15,8 @@ import click
 
 from topolane import texts
 from topolane._engine import InputError
-from topolane.cli import common
+from topolane.cli import common, values
+from topolane.cli.explained import ExplainedCommand
 from topolane.units import duration as in_words
 from topolane.units import plural
 
@@ -67,6 +68,7 @@ def options(system: str) -> Callable[[Command], Command]:
             (
                 click.option(
                     "--policy",
+                    type=values.POLICY,
                     required=True,
                     help="Policy: a name (`topolane policies` lists them), or module:Class.",
                 ),
@@ -179,7 +181,14 @@ def _run(seen: Shadow, seconds: float | None) -> None:
     seen.run()
 
 
-@click.command("replay")
+@click.command(
+    "replay",
+    cls=ExplainedCommand,
+    examples={
+        "Check that this engine decides as the shadow did": "shadow.jsonl",
+        "Write the jobs as a workload, too": "shadow.jsonl --csv jobs.csv",
+    },
+)
 @click.argument("log")
 @click.option(
     "--csv",

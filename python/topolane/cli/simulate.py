@@ -7,9 +7,18 @@ from typing import Any
 import click
 
 from topolane.cli import common, settings, tables
+from topolane.cli.explained import ExplainedCommand
 
 
-@click.command("simulate")
+@click.command(
+    "simulate",
+    cls=ExplainedCommand,
+    examples={
+        "Run a synthetic month under isolation": "--workload cab-aug --policy isolated",
+        "Write all tables and a report": "--trace log.txt --machine topology.conf --queue easy --out out",
+    },
+    common="machine workload trace policy queue scenario network seed out json",
+)
 @common.machine_options
 @settings.workload_options
 @settings.run_options

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from topolane.cli.explained import ExplainedCommand
 from topolane.cli.metrics import give, metrics_options
 from topolane.cli.slurm_status import look_options, settings_of
 
@@ -14,7 +15,13 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Serve Prometheus on this host": "--listen 127.0.0.1:9753",
+        "Print them once, for node_exporter": "--once",
+    },
+)
 @look_options
 @metrics_options(9753)
 def metrics(

@@ -10,13 +10,20 @@ import click
 
 from topolane import texts
 from topolane.cli.common import json_option, print_json
+from topolane.cli.explained import ExplainedCommand
 from topolane.cli.slurm_status import job_line, listed, state_option
 
 if TYPE_CHECKING:
     from topolane.slurm.outages import OutageReport
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Report what has failed": "--machine machine.toml --fabric failed.txt",
+        "See first what would change": "--machine machine.toml --fabric failed.txt --dry-run",
+    },
+)
 @click.option(
     "--machine",
     "machines",

@@ -12,6 +12,7 @@ import click
 from topolane import texts
 from topolane._engine import InputError
 from topolane.cli.common import json_option, print_json
+from topolane.cli.explained import ExplainedCommand
 from topolane.cli.room_common import bound, no_room_is_reported, plan_argument, steps_printed, timeout_option
 from topolane.cli.slurm_status import look_options, settings_of, state_option
 
@@ -32,7 +33,13 @@ def _moment(_: click.Context, __: click.Parameter, text: str | None) -> float | 
         raise click.BadParameter(f"{text} is no time such as 2026-11-27T18:00") from None
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Make room for job 97": "--room-for 97 --out plan.json",
+        "Empty six nodes before a maintenance": "--drain 'node[1-6]' --by 2026-11-27T18:00 --out plan.json",
+    },
+)
 @click.option(
     "--room-for",
     metavar="JOBID",
@@ -109,7 +116,13 @@ def plan(
         click.echo(texts.printable(line))
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Carry out a plan": "plan.json",
+        "Give it up": "plan.json --undo",
+    },
+)
 @plan_argument
 @timeout_option(600.0, "How long to wait until the job has started, or until the requeued jobs have left.")
 @state_option

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from topolane.cli.explained import ExplainedCommand
 from topolane.units import plural
 
 engine_directory_option = click.option(
@@ -22,7 +23,13 @@ def command() -> None:
     """Choose the nodes of jobs inside slurmctld; Slurm keeps everything else."""
 
 
-@command.command()
+@command.command(
+    cls=ExplainedCommand,
+    examples={
+        "Compile against the Slurm that will load it": "--slurm-source /usr/src/slurm-25.11.1",
+        "Into a directory of your choice": "--slurm-source /usr/src/slurm-25.11.1 --to plugin",
+    },
+)
 @click.option(
     "--slurm-source",
     required=True,
@@ -51,7 +58,13 @@ def build(slurm_source: Path, directory: Path, engine: Path | None, compiler: st
     click.echo(f"{directory} has the plugin for Slurm {release} and the engine.")
 
 
-@command.command()
+@command.command(
+    cls=ExplainedCommand,
+    examples={
+        "Isolate the jobs of one partition": "--policy batch=isolated",
+        "With the cables of the machine, and another policy for a second partition": "--policy batch=isolated --policy debug=slurm-tree --machine machine.toml",
+    },
+)
 @click.option(
     "--from",
     "built",
@@ -119,7 +132,13 @@ def install(
         click.echo(sentence)
 
 
-@command.command()
+@command.command(
+    cls=ExplainedCommand,
+    examples={
+        "Check all hosts by ssh": "",
+        "Check a login host, too, from within jobs": "--through srun --host login1",
+    },
+)
 @click.option(
     "--through",
     "way",
@@ -150,7 +169,13 @@ def check(way: str, others: tuple[str, ...], is_printed: bool) -> None:
         raise SystemExit(1)
 
 
-@command.command()
+@command.command(
+    cls=ExplainedCommand,
+    examples={
+        "Take the plugin out": "",
+        "Take it out where the engine is elsewhere": "--engine-directory /opt/topolane/lib",
+    },
+)
 @engine_directory_option
 def uninstall(engine_directory: Path) -> None:
     """Take out what `install` put in place, once slurm.conf does not name the plugin any more."""

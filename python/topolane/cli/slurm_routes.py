@@ -13,6 +13,7 @@ import click
 
 from topolane import texts
 from topolane._engine import InputError
+from topolane.cli.explained import ExplainedCommand
 from topolane.cli.slurm_status import state_option
 from topolane.units import plural
 
@@ -22,7 +23,13 @@ if TYPE_CHECKING:
 PROLOG, EPILOG = "prolog_slurmctld", "epilog_slurmctld"
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Write the tables of all jobs that own links": "--machine net.ibnetdiscover --out lfts --install 'systemctl reload opensm'",
+        "Reserve an uplink slot for storage": "--machine net.ibnetdiscover --out lfts --install 'systemctl reload opensm' --service 'io[1-4]' --service-uplinks 1",
+    },
+)
 @click.option(
     "--machine",
     "machines",

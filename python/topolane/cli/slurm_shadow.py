@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from topolane._engine import InputError
-from topolane.cli import shadows
+from topolane.cli import shadows, values
+from topolane.cli.explained import ExplainedCommand
 from topolane.units import plural
 
 if TYPE_CHECKING:
@@ -19,7 +20,13 @@ if TYPE_CHECKING:
 replay = shadows.replay
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Where 'isolated' would have placed the jobs that start now": "--policy isolated",
+        "Record a day for `topolane slurm replay`": "--policy isolated --for 86400 --log shadow.jsonl",
+    },
+)
 @shadows.options("Slurm")
 @click.option(
     "--partition",
@@ -30,6 +37,7 @@ replay = shadows.replay
 )
 @click.option(
     "--machine",
+    type=values.MACHINE,
     metavar="FILE",
     help="Machine: a name or a file [default: the file of the plugin, else `scontrol show topology`].",
 )

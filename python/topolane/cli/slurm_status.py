@@ -12,6 +12,7 @@ import click
 
 from topolane import texts
 from topolane.cli.common import json_option, options, print_json
+from topolane.cli.explained import ExplainedCommand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +41,13 @@ look_options = options(
 )
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Is the plugin at work, and what runs where": "",
+        "Look again every 10 seconds": "--watch 10",
+    },
+)
 @look_options
 @click.option("--svg", metavar="FILE", help="Also draw the tree with its jobs into this SVG file.")
 @click.option("--watch", type=click.FloatRange(1, 3600), metavar="SECONDS", help="Repeat at this interval.")
@@ -71,7 +78,13 @@ def status(
         time.sleep(watch)
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Why job 97 waits": "97",
+        "A task of an array, as JSON": "97_3 --json",
+    },
+)
 @look_options
 @click.argument("job", metavar="JOBID")
 @json_option

@@ -8,11 +8,19 @@ import click
 
 from topolane import _engine
 from topolane._engine import InputError
-from topolane.cli import common
+from topolane.cli import common, values
+from topolane.cli.explained import ExplainedCommand
 
 
-@click.command("traffic")
-@click.argument("source", metavar="PATTERN|FILE")
+@click.command(
+    "traffic",
+    cls=ExplainedCommand,
+    examples={
+        "What 512 ranks of a stencil send": "stencil4d --ranks 512",
+        "Summarise a recorded matrix": "matrix.csv",
+    },
+)
+@click.argument("source", type=values.PATTERN, metavar="PATTERN|FILE")
 @click.option("--ranks", type=click.IntRange(1, 2**24), help="Number of ranks, for a pattern.")
 @click.option("--seed", type=common.WORD, default=0, show_default=True, help="Seed of random patterns.")
 @click.option("--out", help="File to write the matrix to, as CSV.")

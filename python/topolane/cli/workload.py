@@ -12,7 +12,8 @@ import click
 
 from topolane import _engine, files, findings, sources
 from topolane._engine import InputError
-from topolane.cli import common, settings
+from topolane.cli import common, settings, values
+from topolane.cli.explained import ExplainedCommand
 from topolane.findings import Checked
 from topolane.slurm import accounting, accounting_check, accounting_jobs, accounting_workload
 from topolane.sources import reading_notes, runnable, skipped_notes
@@ -24,7 +25,14 @@ def command() -> None:
     """Show a workload, generate one, convert one, check a log, or import one from Slurm."""
 
 
-@command.command()
+@command.command(
+    cls=ExplainedCommand,
+    examples={
+        "List the synthetic workloads": "",
+        "Summarise a log on its machine": "--trace log.txt --machine topology.conf",
+    },
+    common="workload trace machine limit days partition load shared cores-per-node json",
+)
 @common.machine_options
 @settings.workload_options
 @settings.seed_option
@@ -106,15 +114,29 @@ write_options = common.options(
 )
 
 
-@command.command()
-@click.argument("name")
+@command.command(
+    cls=ExplainedCommand,
+    examples={
+        "A synthetic month, as a log in SWF": "cab-aug --to swf --out month.swf",
+        "The first 1000 jobs of exp-16, with more load": "exp-16 --machine cab --limit 1000 --load 0.9 --out jobs.csv",
+    },
+    common="machine seed limit days load squeeze nodes-x shared to out",
+)
+@click.argument("name", type=values.WORKLOAD)
 @write_options
 def make(name: str, to: str, out: str | None, seed: int, **options: Any) -> None:
     """Generate the synthetic workload NAME."""
     write(name, to, out, seed, options)
 
 
-@command.command()
+@command.command(
+    cls=ExplainedCommand,
+    examples={
+        "Turn output of sacct into CSV": "log.txt --to csv --out jobs.csv",
+        "Only one partition of an SWF log": "log.swf --partition 2 --out part.csv",
+    },
+    common="machine limit days partition load squeeze nodes-x shared to out",
+)
 @click.argument("file")
 @write_options
 def convert(file: str, to: str, out: str | None, seed: int, **options: Any) -> None:
@@ -126,7 +148,13 @@ def convert(file: str, to: str, out: str | None, seed: int, **options: Any) -> N
     write(file, to, out, seed, options)
 
 
-@command.command()
+@command.command(
+    cls=ExplainedCommand,
+    examples={
+        "What is wrong in a log": "log.txt",
+        "What is wrong in the files of an import": "slurm",
+    },
+)
 @click.argument("path")
 @common.json_option
 def check(path: str, as_json: bool) -> None:
@@ -167,7 +195,14 @@ def _checked(path: str) -> Checked:
         return dataclasses.replace(checked, unknown=[*checked.unknown, f"an import refuses it: {error}"])
 
 
-@command.command("import")
+@command.command(
+    "import",
+    cls=ExplainedCommand,
+    examples={
+        "Print the commands that write the files": "--commands --since 2026-10-01",
+        "Write a workload from these files": "slurm --out october.csv --anonymize",
+    },
+)
 @click.argument("directory", required=False)
 @click.option(
     "--commands",

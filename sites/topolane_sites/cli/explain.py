@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import click
 from topolane.cli.common import json_option, print_json, print_table
+from topolane.cli.explained import ExplainedCommand
 
 from topolane_sites.cli.client import client, lost, manager_options, segment
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Why the program 'pairs' stays or moves": "pairs",
+        "The same as JSON": "pairs --json",
+    },
+)
 @manager_options
 @click.argument("program", metavar="PROGRAM")
 @json_option

@@ -8,12 +8,19 @@ import threading
 import click
 from topolane import extras
 from topolane._engine import InputError
+from topolane.cli.explained import ExplainedCommand
 
 from topolane_sites.cli.client import client, manager_options, segment
 from topolane_sites.cli.host import end_when_asked, every_option
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Report this guest to the manager of its host": "",
+        "Forward reports of its ranks, too": "--name g1 --relay /run/topolane/ranks.sock --programs 10.0.0.1:7077",
+    },
+)
 @click.option("--name", help="Name of the guest [default: its host name].")
 @click.option(
     "--relay", metavar="PATH", help="Unix socket for reports of the ranks in this guest; needs --programs."

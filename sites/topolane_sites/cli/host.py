@@ -9,6 +9,7 @@ import click
 from topolane import extras
 from topolane._engine import InputError
 from topolane.cli.common import Number
+from topolane.cli.explained import ExplainedCommand
 
 from topolane_sites.cli.client import client, manager_options, segment
 from topolane_sites.movers import DRIVERS, WANT_ADDRESS, mover
@@ -29,7 +30,13 @@ def end_when_asked() -> None:
         signal.signal(ending, lambda *_: os._exit(0))
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Report a host whose guests are QEMU processes": "--site east --driver qmp --address /run/guests",
+        "Report a host of libvirt": "--site west --driver libvirt --address qemu:///system",
+    },
+)
 @click.option("--name", help="Name of the host [default: its host name].")
 @click.option("--site", required=True, help="Site of the host.")
 @click.option("--driver", type=click.Choice(tuple(DRIVERS)), required=True, help="Driver of its guests.")

@@ -8,11 +8,18 @@ from typing import Any
 import click
 from topolane._engine import InputError
 from topolane.cli.common import json_option, print_json, print_table
+from topolane.cli.explained import ExplainedCommand
 
 from topolane_sites.cli.client import client, lost, manager_options, segment
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Where programs should run": "",
+        "Make room for 8 guests on one site": "--room-for 8 --cores 2 --memory '8 GiB' --site east",
+    },
+)
 @manager_options
 @click.option(
     "--room-for",
@@ -97,7 +104,13 @@ def _print(made: dict[str, Any], room_for: int | None) -> None:
     click.echo(f"'topolane sites apply {made['id']}' makes these moves.")
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Make the moves of a plan": "7",
+        "Ask a manager elsewhere": "7 --manager https://sites.example.org:8443 --token-file token",
+    },
+)
 @manager_options
 @click.argument("plan", metavar="PLAN")
 @json_option

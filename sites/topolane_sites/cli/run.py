@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import click
 from topolane import extras
+from topolane.cli.explained import ExplainedCommand
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Watch, and move guests where the file says so": "--config sites.toml",
+        "Watch and plan only": "--config sites.toml --dry-run",
+    },
+)
 @click.option(
     "--config",
     required=True,

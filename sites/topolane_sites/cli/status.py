@@ -7,11 +7,18 @@ from typing import Any
 
 import click
 from topolane.cli.common import json_option, print_json, print_table
+from topolane.cli.explained import ExplainedCommand
 
 from topolane_sites.cli.client import client, lost, manager_options
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Sites, programs and moves": "",
+        "How good the predictions were": "--accuracy",
+    },
+)
 @manager_options
 @click.option(
     "--accuracy", is_flag=True, help="Compare predicted and measured gains of the moves that were made."
@@ -52,7 +59,13 @@ def status(manager: str, token_file: str | None, ca: str | None, accuracy: bool,
         click.echo(f"{when}  {event['kind']}  {event['subject']}  {event['text']}")
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Stop planning before maintenance": "pause",
+        "Go on": "resume",
+    },
+)
 @manager_options
 @click.argument("what", type=click.Choice(["pause", "resume"]))
 def planning(manager: str, token_file: str | None, ca: str | None, what: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 from topolane import extras
 from topolane._engine import InputError
+from topolane.cli.explained import ExplainedCommand
 
 from topolane_sites.cli.client import client, manager_options
 
@@ -15,7 +16,13 @@ config_option = click.option(
 )
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Build a virtual cluster": "pairs.toml --config sites.toml",
+        "Also end guests that the file does not name any more": "pairs.toml --config sites.toml --remove",
+    },
+)
 @click.argument("file", metavar="FILE")
 @config_option
 @click.option("--remove", is_flag=True, help="End guests of the cluster that FILE does not name any more.")
@@ -36,7 +43,13 @@ def up(file: str, config: str, remove: bool, manager: str, token_file: str | Non
     click.echo(f"{cluster.name} is up: {len(cluster.guests)} guests on {cluster.network}")
 
 
-@click.command()
+@click.command(
+    cls=ExplainedCommand,
+    examples={
+        "Take a virtual cluster down": "pairs.toml --config sites.toml",
+        "Take two of its guests away": "pairs.toml --config sites.toml --guests g3,g4",
+    },
+)
 @click.argument("file", metavar="FILE")
 @config_option
 @click.option("--guests", metavar="NAMES", help="Take only these guests away, such as g3,g4.")

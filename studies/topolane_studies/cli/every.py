@@ -11,6 +11,7 @@ import click
 from topolane import files, texts, wings
 from topolane._engine import InputError
 from topolane.cli import common
+from topolane.cli.explained import ExplainedCommand
 
 from topolane_studies import rows_page
 from topolane_studies.cli.judged import print_rows, print_tallies, rows_json
@@ -62,7 +63,14 @@ def write_page(file: Path, found: dict[str, list[PaperRow]]) -> None:
     files.write(file, rows_page.joined(old, found, list(studies())).encode(), "--page")
 
 
-@click.command("all")
+@click.command(
+    "all",
+    cls=ExplainedCommand,
+    examples={
+        "A line for each study": "--summary --quick",
+        "Two studies": "--only sc18,jigsaw",
+    },
+)
 @click.option("--only", metavar="STUDIES", help="These studies, by comma: sc18,gang,...")
 @click.option("--summary", is_flag=True, help="Only how many claims of each study agree.")
 @click.option("--quick", is_flag=True, help="Fewer seeds and shorter runs.")

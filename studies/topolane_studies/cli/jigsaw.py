@@ -7,7 +7,8 @@ import math
 from typing import TYPE_CHECKING
 
 import click
-from topolane.cli import common
+from topolane.cli import common, values
+from topolane.cli.explained import ExplainedCommand
 
 from topolane_studies.cli.judged import print_rows, rows_json
 
@@ -17,9 +18,18 @@ if TYPE_CHECKING:
     from topolane_studies.jigsaw import JigsawLoad, JigsawResults
 
 
-@click.command("jigsaw")
+@click.command(
+    "jigsaw",
+    cls=ExplainedCommand,
+    examples={
+        "The study with two seeds": "--quick",
+        "One load of it": "--only cab-sep --quick",
+    },
+)
 @click.option("--trace", help="Also a log, at three loads; by default as LLNL's Atlas, as nodes of 8 on cab.")
-@click.option("--machine", default="cab", show_default=True, help="The machine of the log.")
+@click.option(
+    "--machine", type=values.MACHINE, default="cab", show_default=True, help="The machine of the log."
+)
 @click.option(
     "--cores-per-node", type=click.IntRange(1), help="Processors of the log in a node [default: 8]."
 )

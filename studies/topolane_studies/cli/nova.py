@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from topolane.cli import common
+from topolane.cli.explained import ExplainedCommand
 
 from topolane_studies.cli.judged import print_rows, rows_json
 
@@ -18,7 +19,14 @@ if TYPE_CHECKING:
 KERNELS = ("bt", "sp", "lu", "cg", "mg", "ft", "is", "ep", "dt")
 
 
-@click.command("nova")
+@click.command(
+    "nova",
+    cls=ExplainedCommand,
+    examples={
+        "A tenth of the iterations": "--quick",
+        "Two kernels only": "--kernel cg --kernel mg",
+    },
+)
 @click.option("--seeds", type=click.IntRange(1), help="Runs of each kind [default: 10; 3 with --quick].")
 @click.option("--kernel", "kernels", type=click.Choice(KERNELS), multiple=True, help="Only these kernels.")
 @click.option("--quick", is_flag=True, help="A tenth of the iterations, and no changed settings.")

@@ -6,11 +6,19 @@ import dataclasses
 
 import click
 from topolane.cli import common
+from topolane.cli.explained import ExplainedCommand
 
 from topolane_studies.cli import judged
 
 
-@click.command("rank-k")
+@click.command(
+    "rank-k",
+    cls=ExplainedCommand,
+    examples={
+        "The figures of the paper and ours": "",
+        "Draw them": "--out figures",
+    },
+)
 @click.option(
     "--out", help="A directory for the figures of bandwidth by processes of a node, and their points."
 )

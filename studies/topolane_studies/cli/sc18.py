@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import click
-from topolane.cli import common
+from topolane.cli import common, values
+from topolane.cli.explained import ExplainedCommand
 
 from topolane_studies import sc18, sc18_figures, sc18_hops, sc18_months, sc18_network, sc18_rows, sc18_waits
 from topolane_studies.cli.judged import print_rows, rows_json
 
 
-@click.command("sc18")
+@click.command(
+    "sc18",
+    cls=ExplainedCommand,
+    examples={
+        "The study with one seed": "--quick",
+        "With its figures, under another queue": "--queue easy-pinned --out figures",
+    },
+)
 @click.option(
     "--seeds", type=click.IntRange(1), help="How many synthetic months of each [default: 5; 1 with --quick]."
 )
 @click.option("--quick", is_flag=True, help="One seed.")
 @click.option(
-    "--queue", default="easy", show_default=True, help="Queue discipline, such as easy-strict or easy-pinned."
+    "--queue",
+    type=values.QUEUE,
+    default="easy",
+    show_default=True,
+    help="Queue discipline, such as easy-strict or easy-pinned.",
 )
 @click.option("--jobs", "workers", type=click.IntRange(1), help="Processes to use [default: all cores].")
 @click.option(
@@ -62,7 +74,14 @@ def command(
     print_rows(rows, "ours (range over seeds)")
 
 
-@click.command("sc18-network")
+@click.command(
+    "sc18-network",
+    cls=ExplainedCommand,
+    examples={
+        "The study with 15 workloads": "",
+        "With fewer": "--workloads 3",
+    },
+)
 @click.option("--workloads", type=click.IntRange(1), default=15, show_default=True, help="Random workloads.")
 @click.option("--jobs", "workers", type=click.IntRange(1), help="Processes to use [default: all cores].")
 @common.json_option

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from topolane._engine import InputError
 from topolane.cli import common
+from topolane.cli.explained import ExplainedCommand
 
 from topolane_studies.cli import sites_trace
 from topolane_studies.cli.judged import print_rows, rows_json
@@ -19,7 +20,14 @@ if TYPE_CHECKING:
 OWN = ("loss-against-traffic.png", "points.csv")
 
 
-@click.command("sites")
+@click.command(
+    "sites",
+    cls=ExplainedCommand,
+    examples={
+        "The study in under a minute": "--quick",
+        "Play the submissions of a log": "--trace log.swf --sites 2 --limit 60",
+    },
+)
 @click.option(
     "--quick",
     is_flag=True,
