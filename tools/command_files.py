@@ -22,6 +22,7 @@ from click.shell_completion import get_completion_class
 from click_man.core import generate_man_page
 from topolane import wings
 from topolane.cli import cli
+from topolane.cli.explained import ExplainedCommand
 
 ROOT = pathlib.Path(__file__).parents[1]
 WHEEL = (sys.executable, "-m", "wheel")
@@ -63,9 +64,22 @@ def contexts(
 
 def manual(context: click.Context, version: str) -> str:
     """The manual page of a command, for section 1."""
-    page = BLOCK.sub(r".nf\n\1\n.fi", generate_man_page(context, version=version))
+    page = BLOCK.sub(r".nf\n\1\n.fi", generate_man_page(context, version=version)) + examples(context)
     page = OTHER.sub(lambda found: found[0].replace(" ", "-"), page)
     return MACRO.sub(r"\\&", page)
+
+
+def examples(context: click.Context) -> str:
+    """The section of a manual page with the examples of a command."""
+    if not isinstance(context.command, ExplainedCommand):
+        return ""
+    lines = (f".TP\n{text}:\n.B {escaped(line)}\n" for text, line in context.command.lines(context))
+    return f"\n.SH EXAMPLES\n{''.join(lines)}"
+
+
+def escaped(line: str) -> str:
+    """A line that roff sets as it is."""
+    return line.replace("\\", "\\e").replace("-", "\\-").replace('"', "\\(dq")
 
 
 def distribution_of(path: str) -> str:

@@ -76,6 +76,15 @@ def test_an_example_keeps_its_lines(prefix: Path) -> None:
     assert "\b" not in page and ".nf\n" in page
 
 
+def test_a_page_ends_with_the_examples_of_the_help(prefix: Path) -> None:
+    page = (prefix / "share/man/man1/topolane-slurm-plan.1").read_text().partition("\n.SH EXAMPLES\n")[2]
+    assert page.splitlines()[:3] == [
+        ".TP",
+        "Make room for job 97:",
+        r".B topolane slurm plan \-\-room\-for 97 \-\-out plan.json",
+    ]
+
+
 def test_bash_completes_a_command_and_an_option(prefix: Path, tmp_path: Path) -> None:
     """As bash does it: the function of the file, with the words so far, calls the installed command."""
     command = tmp_path / "topolane"

@@ -17,25 +17,25 @@ from topolane.cli.explained import ExplainedCommand
 RUN = frozenset(
     {
         "topolane compare --workload cab-aug --policies first-fit,slurm-tree,isolated",
-        "topolane completion bash > ~/.local/share/bash-completion/completions/topolane",
+        "source <(topolane completion bash)",
         "topolane completion fish > ~/.config/fish/completions/topolane.fish",
         "flux module load $(topolane flux module)",
-        "topolane flux modprobe policy=isolated > /etc/flux/modprobe/modprobe.d/topolane.toml",
+        "topolane flux modprobe policy=isolated > topolane.toml",
         "topolane machine convert cab --to slurm",
         "topolane machine route cab cab1 cab600",
         "topolane machine route nvl72-5000 gb1 gb19 --rails 0 3",
         "topolane machine show",
-        "topolane map --machine cab --traffic stencil4d --ranks 512 --ranks-per-node 16",
+        "topolane map --traffic stencil4d --ranks 512 --ranks-per-node 16",
         "topolane patterns",
         "topolane patterns --json",
         "topolane policies",
         "topolane policies --json",
-        "topolane racks --machine 'nvl72(units=4)' --workload gpu-month --limit 2000 --policy segments",
+        "topolane racks --machine nvl72-5000 --limit 500 --policy segments",
         "topolane simulate --workload cab-aug --policy isolated",
         "topolane traffic stencil4d --ranks 512",
         "topolane workload import --commands --since 2026-10-01",
         "topolane workload make cab-aug --to swf --out month.swf",
-        "topolane workload make exp-16 --machine cab --limit 1000 --load 0.9 --out jobs.csv",
+        "topolane workload make exp-16 --limit 1000 --nodes-x 2 --out jobs.csv",
         "topolane workload show",
     }
 )
@@ -67,14 +67,14 @@ LINES = [
 
 def words(line: str) -> list[str]:
     """The words of Topolane's part of a line, without redirections and without `topolane`."""
-    found = re.search(r"topolane [^>)]*", line.replace("nvl72(units=4)", "nvl72-4"))
+    found = re.search(r"topolane [^>)]*", line)
     assert found is not None, line
-    return ["nvl72(units=4)" if word == "nvl72-4" else word for word in shlex.split(found[0])[1:]]
+    return shlex.split(found[0])[1:]
 
 
 @pytest.mark.parametrize("path", LEAVES)
 def test_the_help_of_every_command_ends_with_two_examples(path: str) -> None:
-    """They differ, begin with what they do, and are the last that a reader sees."""
+    """They differ, say what they do, fit on a line of 80, and are the last that a reader sees."""
     command, context = LEAVES[path]
     assert isinstance(command, ExplainedCommand)
     shown = list(command.lines(context))
@@ -84,6 +84,7 @@ def test_the_help_of_every_command_ends_with_two_examples(path: str) -> None:
         part for sentence, line in shown for part in (f"  {sentence}:", f"    {line}")
     ]
     assert all(path in line and sentence[0].isupper() for sentence, line in shown)
+    assert [line for _, line in shown if len(line) > 76] == []
 
 
 @pytest.mark.parametrize("line", LINES)

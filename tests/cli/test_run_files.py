@@ -242,4 +242,6 @@ def test_the_limit_counts_after_sorting_and_dropping(topolane, toy, write):
     assert [row["job_id"] for row in table(topolane.directory / "out/jobs.csv")] == ["5", "4", "3"]
     assert said["left_out"] == {"wider than the machine": 1, "beyond the limit": 1}
     assert "1 beyond the limit" in topolane("simulate", "--machine", toy, "--trace", "log.csv", "--limit", 3)
-    assert "counted after other options have skipped jobs" in " ".join(topolane("simulate", "--help").split())
+    assert "counted after other options have skipped jobs" in " ".join(
+        topolane("simulate", "--help-all").split()
+    )

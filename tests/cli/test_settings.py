@@ -40,7 +40,7 @@ class Made:
 @pytest.mark.parametrize("command", ["simulate", "compare"])
 def test_every_setting_is_an_option(command: str) -> None:
     """Every field with a help text is an option of both commands, under its flag, with that text."""
-    text = " ".join(CliRunner().invoke(cli, [command, "--help"]).output.replace("-\n", "-").split())
+    text = " ".join(CliRunner().invoke(cli, [command, "--help-all"]).output.replace("-\n", "-").split())
     for field in FIELDS:
         flag = field.metadata["flag"] or "--" + field.name.replace("_", "-")
         if command == "compare" and field.name in PLURAL:

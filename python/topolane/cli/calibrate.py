@@ -25,7 +25,7 @@ INTERFACES = ["best", "fair", "infiniband", "ethernet"]
     cls=ExplainedCommand,
     examples={
         "Measure two nodes with 16 processes each": "--nodes 2 --processes 16",
-        "Start the processes with srun": "--nodes 3 --processes 16 --launch 'srun -N {nodes} --ntasks-per-node={processes} {program}'",
+        "Start the processes with srun": "--nodes 3 --launch 'srun -N {nodes} -n {ranks} {program}'",
     },
 )
 @click.option(

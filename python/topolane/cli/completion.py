@@ -11,7 +11,7 @@ from topolane.cli.explained import ExplainedCommand
     "completion",
     cls=ExplainedCommand,
     examples={
-        "Complete in every new bash": "bash > ~/.local/share/bash-completion/completions/topolane",
+        "Complete in this bash, or in all from ~/.bashrc": "source <({} bash)",
         "Complete in every new fish": "fish > ~/.config/fish/completions/topolane.fish",
     },
 )

@@ -16,15 +16,24 @@ ALL = "topolane.all_options"
 """Set in the context while `--help-all` prints."""
 GROUPS = {
     "Machine": "machine machine-format nodes topology join",
-    "Workload": "workload trace limit days partition load loads squeeze nodes-x cores-per-node gpus-per-node shared drop-hosts "
-    "default-walltime",
-    "Policies and queues": "policy policies queue queue-config scenario scenarios min-bandwidth within segment segments defrag "
-    "shadow",
-    "Network and traffic": "network routing comm-fraction patterns kill-at-walltime traffic ranks ranks-per-node node-links effort",
+    "Workload": (
+        "workload trace limit days partition load loads squeeze nodes-x cores-per-node gpus-per-node "
+        "shared drop-hosts default-walltime"
+    ),
+    "Policies and queues": (
+        "policy policies queue queue-config scenario scenarios min-bandwidth within segment "
+        "segments defrag shadow"
+    ),
+    "Network and traffic": (
+        "network routing comm-fraction patterns kill-at-walltime traffic ranks ranks-per-node "
+        "node-links effort"
+    ),
     "Failures": "failures outages spares checkpoint",
     "What the records say": "baseline held capacity order",
-    "Live systems and their state": "slurm state slurmrestd slurm-token-file kubernetes kubeconfig context config labels shadow-log "
-    "interval hosts",
+    "Live systems": (
+        "slurm state slurmrestd slurm-token-file kubernetes kubeconfig context config labels "
+        "shadow-log interval hosts"
+    ),
     "Page": "listen token-file auth-header public-name viewers speed",
     "Runs": "seed seeds jobs executor resume threads",
     "Output": "out report png at parquet to format json",

@@ -33,7 +33,7 @@ def module() -> None:
 @command.command(
     cls=ExplainedCommand,
     examples={
-        "Load it with a policy at every start": "policy=isolated > /etc/flux/modprobe/modprobe.d/topolane.toml",
+        "Write a file for modprobe.d": "policy=isolated > topolane.toml",
         "Name a machine file, too": "machine=/etc/topolane/machine.toml policy=isolated",
     },
 )

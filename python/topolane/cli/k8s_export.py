@@ -17,7 +17,7 @@ from topolane.units import plural
     cls=ExplainedCommand,
     examples={
         "Export a cluster, for `topolane compare`": "--out cluster",
-        "Name the labels of its topology": "--labels topology.example.com/block,topology.example.com/rack,kubernetes.io/hostname --out cluster",
+        "Name the labels of its topology": "--labels example.com/pod,example.com/leaf --out cluster",
     },
 )
 @cluster_options

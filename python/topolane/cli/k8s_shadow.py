@@ -23,7 +23,7 @@ replay = shadows.replay
     cls=ExplainedCommand,
     examples={
         "Where 'isolated' would have placed the pods that start now": "--policy isolated",
-        "Record an hour of one namespace for `topolane k8s replay`": "--policy isolated --namespace train --for 3600 --log shadow.jsonl",
+        "Record an hour for `topolane k8s replay`": "--policy isolated --for 3600 --log shadow.jsonl",
     },
 )
 @cluster_options

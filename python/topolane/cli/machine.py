@@ -129,7 +129,7 @@ def nodes_on(fabric: Machine, network: OtherNetwork) -> list[int]:
 @command.command(
     cls=ExplainedCommand,
     examples={
-        "Turn Slurm's topology into a machine file": "/etc/slurm/topology.conf --to toml --out machine.toml",
+        "Turn Slurm's topology into a machine file": "topology.conf --to toml --out machine.toml",
         "A topology.conf for a built-in machine": "cab --to slurm",
     },
 )

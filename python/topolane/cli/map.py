@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     "map",
     cls=ExplainedCommand,
     examples={
-        "Map a stencil onto free nodes": "--machine cab --traffic stencil4d --ranks 512 --ranks-per-node 16",
-        "Write a hostfile for a recorded matrix": "--machine cab --traffic matrix.csv --format hostfile --out hosts",
+        "Map a stencil onto free nodes": "--traffic stencil4d --ranks 512 --ranks-per-node 16",
+        "Write a hostfile for a recorded matrix": "--traffic matrix.csv --format hostfile --out hosts",
     },
-    common="machine traffic ranks ranks-per-node hosts state policy effort format out",
+    common="machine traffic ranks ranks-per-node hosts state policy format out",
 )
 @common.machine_options
 @click.option(

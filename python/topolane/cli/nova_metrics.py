@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command(
     cls=ExplainedCommand,
     examples={
-        "Serve Prometheus on this host": "--nova-conf /etc/nova/nova.conf --listen 127.0.0.1:9754",
+        "Serve Prometheus on this host": "--listen 127.0.0.1:9754",
         "Print them once, for node_exporter": "--once",
     },
 )

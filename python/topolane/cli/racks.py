@@ -39,8 +39,8 @@ def _numbers(context: click.Context, parameter: click.Parameter, text: str) -> l
     "racks",
     cls=ExplainedCommand,
     examples={
-        "Which segment size suits a GPU cluster": "--machine 'nvl72(units=4)' --workload gpu-month --limit 2000 --policy segments",
-        "Spare nodes against failures": "--machine racks.toml --trace jobs.csv --policy segments --spares 0,1 --failures 0.002,6",
+        "Which segment size suits a GPU cluster": "--machine nvl72-5000 --limit 500 --policy segments",
+        "With and without a spare node": "--machine racks.toml --trace jobs.csv --spares 0,1",
     },
     common="machine workload trace policy segments spares failures load jobs json",
 )

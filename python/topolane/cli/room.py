@@ -45,7 +45,7 @@ def _memory(_: click.Context, __: click.Parameter, text: str | None) -> int | No
     cls=ExplainedCommand,
     examples={
         "What still fits into Slurm's machine": "--machine topology.conf --slurm",
-        "What fits into a state, in segments of 16": "--machine racks.toml --state state.json --segment 16 --sizes 8,64,128",
+        "What fits into a state, in segments of 16": "--machine racks.toml --state state.json --segment 16",
     },
 )
 @common.machine_options

@@ -47,7 +47,7 @@ ONLY_KUBERNETES = ("kubeconfig", "context", "labels", "config")
     cls=ExplainedCommand,
     examples={
         "Show the Slurm of this machine": "--slurm",
-        "Replay a log next to two other policies": "--trace log.swf --machine machine.toml --policy isolated --shadow first-fit,slurm-tree",
+        "Replay a log, next to another policy": "--trace log.swf --machine machine.toml --shadow slurm-tree",
     },
     common="slurm kubernetes shadow-log workload trace machine policy queue listen token-file",
 )

@@ -15,7 +15,7 @@ from topolane.cli.explained import ExplainedCommand
     cls=ExplainedCommand,
     examples={
         "Run a synthetic month under isolation": "--workload cab-aug --policy isolated",
-        "Write all tables and a report": "--trace log.txt --machine topology.conf --queue easy --out out",
+        "Write all tables and a report": "--trace log.txt --machine topology.conf --out out",
     },
     common="machine workload trace policy queue scenario network seed out json",
 )

@@ -37,7 +37,7 @@ def _moment(_: click.Context, __: click.Parameter, text: str | None) -> float | 
     cls=ExplainedCommand,
     examples={
         "Make room for job 97": "--room-for 97 --out plan.json",
-        "Empty six nodes before a maintenance": "--drain 'node[1-6]' --by 2026-11-27T18:00 --out plan.json",
+        "Empty six nodes before a maintenance": "--drain 'n[1-6]' --by 2026-11-27T18:00 --out plan.json",
     },
 )
 @click.option(

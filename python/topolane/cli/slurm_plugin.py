@@ -26,8 +26,8 @@ def command() -> None:
 @command.command(
     cls=ExplainedCommand,
     examples={
-        "Compile against the Slurm that will load it": "--slurm-source /usr/src/slurm-25.11.1",
-        "Into a directory of your choice": "--slurm-source /usr/src/slurm-25.11.1 --to plugin",
+        "Compile against the Slurm that will load it": "--slurm-source /usr/src/slurm",
+        "Into a directory of your choice": "--slurm-source /usr/src/slurm --to plugin",
     },
 )
 @click.option(
@@ -62,7 +62,7 @@ def build(slurm_source: Path, directory: Path, engine: Path | None, compiler: st
     cls=ExplainedCommand,
     examples={
         "Isolate the jobs of one partition": "--policy batch=isolated",
-        "With the cables of the machine, and another policy for a second partition": "--policy batch=isolated --policy debug=slurm-tree --machine machine.toml",
+        "With the cables of the machine": "--policy batch=isolated --machine machine.toml",
     },
 )
 @click.option(

@@ -26,8 +26,8 @@ PROLOG, EPILOG = "prolog_slurmctld", "epilog_slurmctld"
 @click.command(
     cls=ExplainedCommand,
     examples={
-        "Write the tables of all jobs that own links": "--machine net.ibnetdiscover --out lfts --install 'systemctl reload opensm'",
-        "Reserve an uplink slot for storage": "--machine net.ibnetdiscover --out lfts --install 'systemctl reload opensm' --service 'io[1-4]' --service-uplinks 1",
+        "Write the tables of all jobs that own links": "--machine net.txt --out lfts --install ./load",
+        "Let a job fail if there are no tables": "--machine net.txt --out lfts --install ./load --strict",
     },
 )
 @click.option(

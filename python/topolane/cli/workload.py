@@ -118,7 +118,7 @@ write_options = common.options(
     cls=ExplainedCommand,
     examples={
         "A synthetic month, as a log in SWF": "cab-aug --to swf --out month.swf",
-        "The first 1000 jobs of exp-16, with more load": "exp-16 --machine cab --limit 1000 --load 0.9 --out jobs.csv",
+        "The first 1000 jobs of exp-16, twice as wide": "exp-16 --limit 1000 --nodes-x 2 --out jobs.csv",
     },
     common="machine seed limit days load squeeze nodes-x shared to out",
 )

@@ -18,7 +18,7 @@ from topolane_sites.cli.host import end_when_asked, every_option
     cls=ExplainedCommand,
     examples={
         "Report this guest to the manager of its host": "",
-        "Forward reports of its ranks, too": "--name g1 --relay /run/topolane/ranks.sock --programs 10.0.0.1:7077",
+        "Forward reports of its ranks, too": "--relay /run/ranks.sock --programs 10.0.0.1:7077",
     },
 )
 @click.option("--name", help="Name of the guest [default: its host name].")

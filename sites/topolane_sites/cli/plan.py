@@ -108,7 +108,7 @@ def _print(made: dict[str, Any], room_for: int | None) -> None:
     cls=ExplainedCommand,
     examples={
         "Make the moves of a plan": "7",
-        "Ask a manager elsewhere": "7 --manager https://sites.example.org:8443 --token-file token",
+        "Ask a manager elsewhere": "7 --manager https://example.org:8443 --token-file token",
     },
 )
 @manager_options
