@@ -159,19 +159,26 @@ def of_the_command_line(error: click.UsageError) -> str:
     near = getattr(error, "possibilities", None) or []
     word, context = getattr(error, "command_name", None), error.ctx
     if word is not None and context is not None and isinstance(context.command, click.Group):
-        import difflib
+        from difflib import get_close_matches
 
         # Click knows no commands of wings.
-        near = difflib.get_close_matches(word, context.command.list_commands(context), 1)
+        near = get_close_matches(word, context.command.list_commands(context), 1)
     message = " ".join((error.message if near else error.format_message()).split())
     return f"{message} Did you mean '{near[0]}'?" if near else hinted(message.rstrip("."))
 
 
 def hinted(sentence: str) -> str:
     """The sentence with the nearest of the names that it lists."""
-    from topolane import hints
+    try:
+        from topolane import hints
 
-    return hints.with_nearest(sentence)
+        return hints.with_nearest(sentence)
+    except (
+        ImportError,
+        MemoryError,
+        OSError,
+    ):  # where memory is short, the sentence is worth more than its hint
+        return sentence
 
 
 def buffer_output() -> None:
