@@ -35,7 +35,7 @@ GROUPS = {
         "shadow-log interval hosts"
     ),
     "Page": "listen token-file auth-header public-name viewers speed",
-    "Runs": "seed seeds jobs executor resume threads",
+    "Runs": "seed seeds jobs executor resume shard threads",
     "Output": "out report png at parquet to format json",
 }
 """The options of each group by their first name: an option is in the same group in all commands."""
