@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from topolane import hints
+from topolane.cli import hints
 
 RUN = ("simulate", "--limit", 10)
 

@@ -170,7 +170,7 @@ def of_the_command_line(error: click.UsageError) -> str:
 def hinted(sentence: str) -> str:
     """The sentence with the nearest of the names that it lists."""
     try:
-        from topolane import hints
+        from topolane.cli import hints
 
         return hints.with_nearest(sentence)
     except (
