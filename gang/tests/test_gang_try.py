@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from gang_processes import lives
 from test_gang_commands import CORE_LIST, MAIN, gang
+from topolane_gang.trial import TrialRun, notes
 from waiting import DEADLINE, until
 
 CORES = ("--cores", CORE_LIST)
@@ -47,7 +48,16 @@ def test_the_table_says_what_gangs_gain() -> None:
     done = gang("try", *CORES, "--", "sleep", "0.1")
     assert (done.returncode, done.stderr) == (0, "")
     assert all(word in done.stdout for word in ("alone", "shared", "gangs", "of ideal", "times the work"))
-    assert "The copies hardly compete" in done.stdout
+
+
+@pytest.mark.parametrize(("last", "said"), [(1.2, True), (1.4, False)])
+def test_copies_that_hardly_compete_are_said(last: float, said: bool) -> None:
+    """Rule: so are copies that together take less than 1.3 times as long as one alone."""
+    runs = [
+        TrialRun(how, copies, 1.0, ended, 0.0, ended=True)
+        for how, copies, ended in (("alone", 1, 1.0), ("shared", 2, last), ("gangs", 2, 1.0))
+    ]
+    assert any("The copies hardly compete" in note for note in notes(runs, 2)) is said
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ class Scene:
         """The daemons that the manager has not heard since then: their exit codes, and the end of what they said."""
         reports = {row["name"]: row["report"] for row in (*self.ask("/hosts"), *self.ask("/guests"))}
         return [
-            (name, daemon.poll(), (self.sites.folder / f"{name}.err").read_text()[-500:])
+            (name, daemon.poll(), (self.sites.folder / f"{name}.err").read_text()[-4000:])
             for name, daemon in self.daemons.items()
             if not reports[name] or reports[name]["time"] <= since
         ]
