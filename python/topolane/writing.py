@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from topolane.baseline import Baseline
     from topolane.run import Run
     from topolane.sweep import Task
+    from topolane.verdict import Verdict
 
 
 TABLES = ("jobs", "utilization", "links", "job-links", "head-waits", "moves", "failures")
@@ -36,13 +37,14 @@ def write_all(
     png: bool = False,
     sentence: str = "",
     baseline: Baseline | None = None,
+    verdict: Verdict | None = None,
 ) -> None:
     """Writes the tables of every run, `summary.json` and the report into an empty directory.
 
     The tables of a single run are in the directory itself, those of several in `runs/LABEL`.
     at: hours after the first submission at which the machine is drawn; by default the busiest minute.
     png: also write the figures of the report as PNG. sentence: the first line of the report.
-    baseline: the comparison of replay and records, for `baseline.csv` and a section of the report.
+    baseline: the comparison of replay and records, for `baseline.csv` and a section of the report. verdict: begins the report.
     """
     for run in runs:
         place = directory
@@ -75,4 +77,5 @@ def write_all(
             png=png,
             sentence=sentence,
             baseline=baseline,
+            verdict=verdict,
         )

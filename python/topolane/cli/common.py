@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import shutil
 import sys
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -288,6 +290,16 @@ def print_table(
     # A pipe has no width: tables there are as wide as they need to be.
     width = None if sys.stdout.isatty() else 200
     Console(width=width, highlight=False, markup=False).print(table)
+
+
+def print_lines(text: str) -> None:
+    """Prints a sentence; on a terminal it breaks between words."""
+    if not sys.stdout.isatty():
+        click.echo(text)
+        return
+    indent = text[: len(text) - len(text.lstrip())]
+    width = max(shutil.get_terminal_size().columns, 20)
+    click.echo(textwrap.fill(text, width, subsequent_indent=indent or "  ", break_on_hyphens=False))
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from topolane.failures import Failure
     from topolane.run import Run
     from topolane.sweep.kept import Shard
+    from topolane.verdict import Verdict
 
 MOST_RUNS = 20
 """The most runs that fit in a report."""
@@ -167,6 +168,7 @@ def command(
         if found is not None:
             for run in runs:
                 run.summary["baseline"] = found.head
+        judged = _verdict(runs, today if wants_baseline else None, found)
         whole = found if wants_baseline else None
         sentence = "" if found is None else found.sentence
         if directory is not None:
@@ -182,11 +184,14 @@ def command(
                 png=png,
                 sentence=sentence,
                 baseline=whole,
+                verdict=judged,
             )
     if as_json:
         facts = [run.facts for run in runs]
         common.print_json({"baseline": whole.facts, "runs": facts} if whole else facts)
         return
+    if judged:
+        tables.print_verdict(judged)
     # With a network the first run is the reference without one, which has less to tell.
     telling = next((run for run in runs if run.network), runs[0])
     for note in tables.notes(runs, base, trace, telling):
@@ -271,6 +276,18 @@ def _baseline(run: Run, moved: Sequence[Run], task: Task, *, with_details: bool)
     )
     asked = decisions.of_log(log, fabric, task.policy, config) if is_as_recorded else {}
     return dataclasses.replace(found, decisions=asked, flavour=flavour)
+
+
+def _verdict(runs: Sequence[Run], today: Task | None, found: Baseline | None) -> Verdict | None:
+    """The verdict on the runs, which each of them carries. today: the rules to compare with; by default those of the first run."""
+    from topolane import verdict
+
+    reference = None if today is None else (str(today.policy), today.queue)
+    judged = verdict.of(runs, reference, 0.0 if found is None else found.least)
+    if judged is not None:
+        for number, run in enumerate(runs):
+            run.summary["verdict"] = judged.facts(number)
+    return judged
 
 
 def _down(log: str, fabric: Machine) -> list[Failure]:

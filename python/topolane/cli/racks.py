@@ -102,9 +102,9 @@ def command(
 COLUMNS = (
     "segment",
     "spares",
-    "in use",
+    "utilisation",
     "mean wait\n(h)",
-    "by work\n(h)",
+    "weighted\nwait (h)",
     "p95 wait\n(h)",
     "jobs in\none rack",
     "largest job\ncould start",

@@ -18,20 +18,21 @@ if TYPE_CHECKING:
 
     from topolane.baseline import Baseline
     from topolane.run import Run, Settings
+    from topolane.verdict import Verdict
 
 RUN_COLUMNS = (
     "policy",
     "queue",
     "mean wait\n(h)",
-    "by work\n(h)",
+    "weighted\nwait (h)",
     "p95 wait\n(h)",
-    "in use",
-    "in use\nwhile waiting",
+    "utilisation",
+    "utilisation\nwhile jobs wait",
     "makespan\n(h)",
     "APH",
     "least\nAPH",
     "jobs that\nshare links",
-    "head refused\nthough free (h)",
+    "blocked by\nlinks (h)",
 )
 
 
@@ -89,21 +90,33 @@ def network_row(run: Run) -> list[str]:
     return [*cells, *stretch, f"{suffered['node_seconds_lost'] / common.HOUR:,.0f}"]
 
 
-NARROW = (
-    "policy",
-    "mean wait\n(h)",
-    "by work\n(h)",
-    "in use\nwhile waiting",
+LEAST_NEEDED = (
+    "worst",
+    "95 %",
+    "least\nAPH",
+    "makespan\n(h)",
+    "p95 wait\n(h)",
+    "utilisation",
+    "node hours\nlost",
+    "blocked by\nlinks (h)",
+    "GPUs\nin use",
     "APH",
-    "jobs that\nshare links",
-    "network",
-    "slowed by\nothers",
+    "utilisation\nwhile jobs wait",
+    "wait + run\n(h)",
+    "queue",
+    "mean wait\n(h)",
 )
-"""The columns that fit into a terminal of 80 characters."""
+"""The columns that a narrow terminal hides, the first of them first."""
+SMALL = {"utilisation": 0.5, "makespan\n(h)": 0.005}
+"""What runs may differ by and still count as the same: points, or a share of the value."""
+EDGES = 3
+"""Characters between two columns."""
 
 
 def print_runs(runs: Sequence[Run]) -> None:
-    """Prints a row for every run, on a narrow terminal only what matters most."""
+    """Prints a row for every run. A line names the measures that are the same for all; another, on a narrow terminal, those for
+    which it has no room.
+    """
     columns, rows = [*RUN_COLUMNS], [run_row(run) for run in runs]
     if any("allocated_gpus" in run.summary for run in runs):
         columns.append("GPUs\nin use")
@@ -111,9 +124,59 @@ def print_runs(runs: Sequence[Run]) -> None:
     if any(run.network for run in runs):
         columns += NETWORK_COLUMNS
         rows = [[*row, *network_row(run)] for row, run in zip(rows, runs)]
-    narrow = sys.stdout.isatty() and shutil.get_terminal_size().columns < 145
-    shown = [index for index, name in enumerate(columns) if not narrow or name in NARROW]
-    common.print_table([columns[index] for index in shown], [[row[index] for index in shown] for row in rows])
+    cells = {name: [row[index] for row in rows] for index, name in enumerate(columns)}
+    same = [name for name in columns[1:] if len(runs) > 1 and _is_same(name, cells[name])]
+    shown = [name for name in columns if name not in same]
+    hidden = []
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+    for name in LEAST_NEEDED:
+        if room is None or _width({each: cells[each] for each in shown}) <= room:
+            break
+        if name in shown:
+            shown.remove(name)
+            hidden.append(name)
+    common.print_table(shown, [list(row) for row in zip(*(cells[name] for name in shown))], ["queue"])
+    if same:
+        said = (f"{_one_line(name)} {_range(name, cells[name])}".strip() for name in same)
+        common.print_lines(f"The same for all: {', '.join(said)}.")
+    if hidden:
+        names = ", ".join(_one_line(name) for name in columns if name in hidden)
+        common.print_lines(f"Hidden in {room} columns: {names}. A wider terminal or --json shows them.")
+
+
+def _is_same(name: str, cells: Sequence[str]) -> bool:
+    """Whether a measure does not differ between the rows."""
+    if len(set(cells)) == 1:
+        return True
+    if name not in SMALL:
+        return False
+    values = [float(cell.rstrip("%").replace(",", "")) for cell in cells]
+    least = SMALL[name] if cells[0].endswith("%") else SMALL[name] * max(values)
+    return max(values) - min(values) <= least
+
+
+def _range(name: str, cells: Sequence[str]) -> str:
+    """The value of all rows, or the least and the largest, with their unit."""
+    ends = list(dict.fromkeys(sorted(cells, key=lambda cell: (len(cell), cell))))
+    text = ends[0] if len(ends) == 1 else f"{ends[0]} to {ends[-1]}"
+    return f"{text} h" if "(h)" in name and text[-1:].isdigit() else text
+
+
+def _one_line(name: str) -> str:
+    """The heading of a column in running text, without its unit."""
+    return name.replace("\n", " ").replace(" (h)", "")
+
+
+def _width(cells: dict[str, list[str]]) -> int:
+    """The width of a table in characters."""
+    widest = (max(map(len, [*name.split("\n"), *column])) for name, column in cells.items())
+    return sum(width + EDGES for width in widest)
+
+
+def print_verdict(verdict: Verdict) -> None:
+    """Prints which policy is the best trade, the numbers behind it, and a line for each other one."""
+    for line in (verdict.sentence, f"  {verdict.numbers}", *verdict.lines, verdict.rule):
+        common.print_lines(line)
 
 
 def print_networks(runs: Sequence[Run]) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from topolane.baseline import Baseline
+    from topolane.verdict import Verdict
 
 __all__ = ["MachinePicture", "ReportedRun", "Subtree", "write_report"]
 
@@ -30,14 +31,15 @@ def write_report(
     png: bool = False,
     sentence: str = "",
     baseline: Baseline | None = None,
+    verdict: Verdict | None = None,
 ) -> Path:
     """Write `report.html` and `figures/*.svg` into `directory`, and with `png` also `figures/*.png`; return
     the page's path.
 
     `at` is the moment at which the tree is drawn, in seconds since the workload's epoch; by default the
-    busiest minute of each run. `sentence` is the first line of the page; `baseline` gets a section.
+    busiest minute of each run. `verdict` begins the page, `sentence` follows it; `baseline` gets a section.
     Everything is drawn before anything in `directory` changes.
     """
     from .write import write
 
-    return write(directory, runs, picture, at, png, sentence, baseline)
+    return write(directory, runs, picture, at, png, sentence, baseline, verdict)

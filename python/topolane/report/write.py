@@ -44,6 +44,7 @@ from .svg import inline, to_svg
 
 if TYPE_CHECKING:
     from topolane.baseline import Baseline
+    from topolane.verdict import Verdict
 
 FIGURES = (
     mean_wait,
@@ -80,6 +81,7 @@ def write(
     png: bool,
     sentence: str,
     baseline: Baseline | None,
+    verdict: Verdict | None = None,
 ) -> Path:
     """See `topolane.report.write_report`."""
     runs = distinct(runs)
@@ -96,7 +98,7 @@ def write(
         sections += _network_sections(runs, picture, figures)
         sections += _gpu_sections(runs, picture, at, figures)
         sections.append(_moment_section(runs, picture, at, figures))
-        (draft / "report.html").write_text(render(runs, picture, sections, png, sentence), encoding="utf-8")
+        (draft / "report.html").write_text(render(runs, picture, sections, png, sentence, verdict), encoding="utf-8")
     return directory / "report.html"
 
 

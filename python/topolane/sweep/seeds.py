@@ -149,7 +149,7 @@ def sentences(rows: Sequence[SeedsRow], *, of_log: bool) -> list[str]:
     if any(row.difference for row in rows):
         found.append("a difference is the mean of differences between runs with the same seed")
     if any(mean is None or mean.seeds < count for row in rows for mean in row.figures.values()):
-        found.append("in use while waiting is a mean over only the seeds under which a job waits")
+        found.append("utilisation while jobs wait is a mean over only the seeds under which a job waits")
     if of_log:
         found.append(
             "the jobs of the log are the same under every seed: the intervals are of the random draws of a run, and say "
