@@ -8,6 +8,7 @@ the same jobs in each draw.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import random
 from typing import TYPE_CHECKING
 
@@ -62,9 +63,7 @@ def between(one: polars.DataFrame, other: polars.DataFrame) -> Noise | None:
     until = until.select(pl.all().cum_sum())
     blocks = until.slice(long) - until.slice(0, hours + 1 - long)
     each = -(-hours // long)
-    # No cryptography: the seed is fixed, so that the same log has the same interval.
-    picks = random.Random(SEED).choices(range(len(blocks)), k=DRAWS * each)
-    drawn = blocks[picks].with_columns(pl.arange(0, DRAWS * each).floordiv(each).alias("draw"))
+    drawn = blocks[_picks(len(blocks), DRAWS * each)].with_columns(pl.arange(0, DRAWS * each).floordiv(each).alias("draw"))
     totals = drawn.group_by("draw", maintain_order=True).sum().filter(pl.col("jobs") > 0)
     found = totals.select(
         ((pl.col("wait_other") - pl.col("wait")) / pl.col("jobs")).alias("mean_wait"),
@@ -78,6 +77,14 @@ def between(one: polars.DataFrame, other: polars.DataFrame) -> Noise | None:
         # The rounding of sums is no noise.
         around[name] = (round(ends[0], 3) + 0.0, round(ends[1], 3) + 0.0)
     return Noise(block, around)
+
+
+@functools.lru_cache(maxsize=1)
+def _picks(blocks: int, count: int) -> polars.Series:
+    """Drawn blocks: always the same, so that a log has one interval, and all policies are compared on the same draws."""
+    import polars as pl
+
+    return pl.Series(random.Random(SEED).choices(range(blocks), k=count), dtype=pl.UInt32)
 
 
 def _ratio(above: str, below: str) -> polars.Expr:

@@ -114,7 +114,7 @@ class Verdict:
     @property
     def rule(self) -> str:
         """What counts as a tie."""
-        least = duration(self.least_wait)
+        least = duration(self.least_wait).replace(".0 ", " ")
         if self.block is None:
             return f"A tie: waits differ by less than {least}. The log is too short to say how noisy it is."
         return (
@@ -251,14 +251,18 @@ def _grouped(trades: Sequence[Trade], runs: Sequence[Run]) -> list[Trade]:
 
 
 def _ranked(trades: Sequence[Trade]) -> tuple[Trade, ...]:
-    """The best trade first. On a network that is the shortest time from submission to end. Otherwise, of the trades with at
-    least half of the largest gain, it is the one that costs least wait. A speed-up that is only assumed comes last.
+    """The best trade first. On a network it has the shortest time from submission to end, as far as that exceeds the noise. Of those
+    left, it is the one that costs least wait, among those with at least half of the largest gain. Assumed speed-ups come last.
     """
     most = max(trade.fewer for trade in trades)
+    soonest = min(trade.longer(TURNAROUND) for trade in trades)
 
     def place(trade: Trade) -> tuple[float, ...]:
         time = trade.longer(TURNAROUND) if trade.has_network else 0.0
-        is_far = most > 0 and trade.fewer < most / 2
+        found = trade.differences[TURNAROUND]
+        if trade.has_network and found.low is not None and found.low <= soonest:
+            time = soonest
+        is_far = not trade.has_network and most > 0 and trade.fewer < most / 2
         assumed = trade.scenario != "none"
         return (assumed, not trade.gains, time, is_far, trade.longer(WEIGHTED), -trade.fewer, trade.number)
 
@@ -282,7 +286,8 @@ def _range(found: Difference, *, signed: bool = False) -> str:
     low, high = found.low, found.high
     if not signed:
         low, high = sorted((abs(low), abs(high)))
-    unit, name = (HOUR, "h") if max(abs(low), abs(high)) >= HOUR else (MINUTE, "min")
+    size = max(abs(low), abs(high)) if signed else abs(found.change)
+    unit, name = (HOUR, "h") if size >= 59.5 * MINUTE else (MINUTE, "min")
     sign = "+" if signed else ""
     ends = [f"{value / unit:{sign},.1f}".replace("-", "−") for value in (low, high)]
     return f"95 %: {ends[0]} to {ends[1]} {name}"

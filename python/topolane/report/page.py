@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from topolane.sweep.seeds import SeedsRow
-from topolane.units import HOUR, NOTHING, clean, count, decimal, duration, percent, plural, span
+from topolane.units import HOUR, NOTHING, clean, count, decimal, percent, plural
 
 from .data import MachinePicture, ReportedRun, finite
 from .style import HEAT_THEME, THEME
+
+if TYPE_CHECKING:
+    from topolane.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Cell:
     best: bool = False
 
 
-def _refused_though_free(run: ReportedRun) -> float | None:
+def _blocked(run: ReportedRun) -> float | None:
     return finite((run.summary.get("fragmentation") or {}).get("seconds"))
 
 
@@ -69,6 +73,14 @@ def _hours_lost(run: ReportedRun) -> float | None:
     return None if seconds is None else seconds / HOUR
 
 
+def _hours(seconds: float | None) -> str:
+    return decimal(None if seconds is None else seconds / HOUR)
+
+
+def _tenths(seconds: float | None) -> str:
+    return decimal(None if seconds is None else seconds / HOUR, 1)
+
+
 def _times(value: float | None) -> str:
     return f"×{decimal(value, 3)}"
 
@@ -77,18 +89,18 @@ def _times(value: float | None) -> str:
 Column = tuple[str, str, Callable[[ReportedRun], "float | None"], Callable[["float | None"], str], int]
 COLUMNS: tuple[Column, ...] = (
     ("Jobs", "jobs that ran", _of("jobs"), count, 0),
-    ("Mean wait", "submission to start", _of("mean_wait"), duration, -1),
-    ("Wait by work", "mean weighted by node-seconds", _of("mean_wait_by_work"), duration, -1),
-    ("95 % wait", "95 of 100 jobs wait no longer", _of("p95_wait"), duration, -1),
+    ("Mean wait (h)", "submission to start", _of("mean_wait"), _hours, -1),
+    ("Weighted wait (h)", "mean weighted by node-seconds", _of("mean_wait_by_work"), _hours, -1),
+    ("p95 wait (h)", "95 of 100 jobs wait no longer", _of("p95_wait"), _hours, -1),
     ("Slowdown", "mean bounded slowdown", _of("mean_slowdown"), decimal, -1),
     ("Utilisation", "mean over the makespan", _of("utilization"), percent, 1),
-    ("… while jobs wait", "mean over the time in which a job waits", _while_waiting, percent, 1),
-    ("Makespan", "first submission to last completion", _of("makespan"), span, -1),
+    ("Utilisation while jobs wait", "mean over the time in which a job waits", _while_waiting, percent, 1),
+    ("Makespan (h)", "first submission to last completion", _of("makespan"), _tenths, -1),
     ("APH", "mean average pairwise hops", _of("mean_aph"), decimal, -1),
     ("Least APH", "the least possible", _of("mean_least_aph"), decimal, 0),
-    ("Jobs sharing links", "jobs whose traffic may meet another's", _of("jobs_sharing_links"), count, -1),
-    ("Refused though free", "time in which the head of the queue was refused though enough nodes were idle",
-     _refused_though_free, duration, -1),
+    ("Jobs that share links", "jobs whose traffic may meet another's", _of("jobs_sharing_links"), count, -1),
+    ("Blocked by links (h)", "time in which the head of the queue was refused though enough nodes were idle",
+     _blocked, _hours, -1),
 )  # fmt: skip
 
 # Further columns if the machine has GPUs.
@@ -98,7 +110,7 @@ GPU_COLUMNS: tuple[Column, ...] = (
 
 # Further columns if a run has a network.
 NETWORK_COLUMNS: tuple[Column, ...] = (
-    ("Wait + run", "mean, submission to end", _of("mean_turnaround"), duration, -1),
+    ("Wait + run (h)", "mean, submission to end", _of("mean_turnaround"), _hours, -1),
     ("Slowed by others", "mean run time over that alone, of jobs of several nodes", _suffered("mean"),
      _times, -1),
     ("Worst", "most slowed by others", _suffered("max"), _times, -1),
@@ -136,12 +148,14 @@ def render(
     sections: Sequence[Section],
     png: bool,
     sentence: str = "",
+    verdict: Verdict | None = None,
 ) -> str:
-    """The page as HTML; `sentence` is its first line. With `png` the page also links to the PNG files."""
+    """The page as HTML; `verdict` and then `sentence` begin it. With `png` the page also links to the PNG files."""
     has_network = any(run.network for run in runs)
     has_gpus = any("allocated_gpus" in run.summary for run in runs)
     columns = COLUMNS + (GPU_COLUMNS if has_gpus else ()) + (NETWORK_COLUMNS if has_network else ())
     columns += _other_network_columns(runs)
+    columns, same = _folded(runs, columns)
     theme = THEME | (HEAT_THEME if has_network else {})
     return _template().render(
         heading=_heading(runs),
@@ -155,6 +169,8 @@ def render(
         sections=sections,
         png=png,
         sentence=sentence,
+        verdict=verdict,
+        same=same,
         **_colours(theme),
     )
 
@@ -182,8 +198,38 @@ def render_rows(
         sections=sections,
         png=False,
         sentence="",
+        verdict=None,
+        same="",
         **_colours(THEME),
     )
+
+
+SMALL = {"Utilisation": 0.005, "Makespan (h)": 0.005}
+"""What runs may differ by and still count as the same: a part of the machine, or of the value."""
+
+
+def _folded(runs: Sequence[ReportedRun], columns: Sequence[Column]) -> tuple[list[Column], str]:
+    """The columns in which runs differ, and a sentence with the others."""
+    if len(runs) < 2:
+        return list(columns), ""
+    shown, same = [], []
+    for column in columns:
+        name, _, value_of, text_of, _ = column
+        values = [value_of(run) for run in runs]
+        texts = list(dict.fromkeys(NOTHING if value is None else text_of(value) for value in values))
+        known = [value for value in values if value is not None]
+        least = SMALL.get(name, 0.0) * (max(known, default=0.0) if name.endswith("(h)") else 1.0)
+        if len(texts) == 1:
+            same.append(_with_unit(name, texts[0]))
+        elif least and len(known) == len(runs) and max(known) - min(known) <= least:
+            same.append(_with_unit(name, f"{text_of(min(known))} to {text_of(max(known))}"))
+        else:
+            shown.append(column)
+    return shown, f"The same for all: {', '.join(same)}." if same else ""
+
+
+def _with_unit(name: str, text: str) -> str:
+    return f"{name.removesuffix(' (h)')} {text} h" if name.endswith(" (h)") else f"{name} {text}"
 
 
 def _template() -> Template:

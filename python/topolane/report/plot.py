@@ -14,7 +14,7 @@ from .axes import DASHED, Axes, Spot
 from .chart import Figure, LegendEntry
 from .data import ReportedRun
 from .scale import AxisScale, rows
-from .style import INK, MUTED, SURFACE, series
+from .style import INK, MUTED, SURFACE, hues
 
 WIDTH = 9.2  # in inches: a figure as wide as the page
 TOGETHER = " The grey line in each panel is the first run, to compare with."
@@ -42,6 +42,11 @@ class Plot:
 def label(run: ReportedRun) -> str:
     """The name of a run next to its mark."""
     return clean(run.label)
+
+
+def colours_of(runs: Sequence[ReportedRun]) -> list[str]:
+    """The colour of each run. A policy and its variants under an assumed speed-up share a hue."""
+    return hues([(run.policy, run.queue, run.network, run.workload, run.machine) for run in runs])
 
 
 def empty(reason: str) -> Figure:
@@ -112,7 +117,7 @@ def lines(
 
     With several panels, each shows the first run as a grey line for comparison.
     """
-    colours = colours or [series(index) for index in range(len(runs))]
+    colours = colours or colours_of(runs)
     if len(runs) <= together:
         drawn = Figure(WIDTH, height)
         (axes,) = drawn.grid(1)

@@ -15,9 +15,9 @@ from topolane.units import NOTHING
 from .axes import Axes, Spot
 from .chart import Figure
 from .data import ReportedRun
-from .plot import label, panels, share_x
+from .plot import colours_of, label, panels, share_x
 from .scale import AxisScale, linear
-from .style import MUTED, SURFACE, series
+from .style import MUTED, SURFACE
 
 SIZE = "requested_number_of_resources"
 MARKS = "The bar ends at the mean, the upright stroke is the 95th percentile, the circle the worst."
@@ -48,8 +48,8 @@ class Spread:
 def networked(runs: Sequence[ReportedRun]) -> list[tuple[ReportedRun, str, polars.DataFrame]]:
     """The runs on a network, each with its colour and its jobs on more than one node."""
     return [
-        (run, series(index), run.jobs.filter(polars.col(SIZE) > 1))
-        for index, run in enumerate(runs)
+        (run, colour, run.jobs.filter(polars.col(SIZE) > 1))
+        for run, colour in zip(runs, colours_of(runs))
         if run.network is not None
     ]
 

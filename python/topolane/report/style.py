@@ -7,6 +7,8 @@ colour-vision deficiencies can tell apart.
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Sequence
+
 INK, MUTED, FAINT, SURFACE = "#1b1f24", "#5c6670", "#d5dade", "#ffffff"
 IDLE, LOCAL, SHARED = "#e9edf0", "#a4aeb7", "#d0021b"
 GAIN, LOSS = "#0072b2", "#d55e00"
@@ -43,6 +45,35 @@ SERIES = ("#0072b2", "#d55e00", "#009e73", "#b0588a", "#e69f00", "#56b4e9", "#7f
 JOBS = ("#0072b2", "#e69f00", "#009e73", "#56b4e9", "#7f5b3c", "#4d5a9e", "#8f9a1b")
 
 RAILS = (*JOBS, "#b0588a")
+
+
+PALE = {
+    "#0072b2": "#7fb8d8",
+    "#d55e00": "#eaae7f",
+    "#009e73": "#7fcdb6",
+    "#b0588a": "#d7a9c3",
+    "#e69f00": "#f2cf7e",
+    "#56b4e9": "#a9d9f3",
+    "#7f5b3c": "#bdab9b",
+    "#4d5a9e": "#a3a9cc",
+}
+"""The paler colour of a variant of a series."""
+PALE_DARK = (
+    *("#2b5f80", "#95562f", "#1f785f", "#86617a", "#957330", "#5b7f92", "#75604c", "#5c638c"),
+)
+THEME |= {pale: (f"pale-{i}", dark) for i, (pale, dark) in enumerate(zip(PALE.values(), PALE_DARK), start=1)}
+
+
+def hues(rules: Sequence[Hashable]) -> list[str]:
+    """The colours of runs with these rules: one hue for each rule; all runs of it but the first are paler."""
+    order = {rule: index for index, rule in enumerate(dict.fromkeys(rules))}
+    seen: set[Hashable] = set()
+    found = []
+    for rule in rules:
+        colour = series(order[rule])
+        found.append(PALE[colour] if rule in seen else colour)
+        seen.add(rule)
+    return found
 
 
 def series(index: int) -> str:

@@ -10,9 +10,9 @@ from topolane.units import decimal
 
 from ..bins import nodes_label, size_bins
 from ..data import MachinePicture, ReportedRun
-from ..plot import Plot, box_statistics, boxes, empty, label, panels, share_x
+from ..plot import Plot, box_statistics, boxes, colours_of, empty, label, panels, share_x
 from ..scale import AxisScale
-from ..style import MUTED, series
+from ..style import MUTED
 
 NAME = "aph"
 TITLE = "Average pairwise hops by job size"
@@ -34,7 +34,7 @@ def draw(runs: Sequence[ReportedRun], picture: MachinePicture) -> Plot:
     largest = max((run.jobs[SIZE].max() or 0 for run in runs), default=0)
     if largest < 2:
         return Plot(NAME, TITLE, WORDS, "No job has two nodes.", empty("No job has two nodes."))
-    columns = [(label(run), *_by_size(run, "aph"), series(index)) for index, run in enumerate(runs)]
+    columns = [(label(run), *_by_size(run, "aph"), colour) for run, colour in zip(runs, colours_of(runs))]
     columns.append(("least possible", *_by_size(runs[0], "least_aph"), MUTED))
 
     bins = [

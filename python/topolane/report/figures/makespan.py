@@ -9,9 +9,8 @@ from topolane.units import NOTHING, decimal, span
 from ..axes import DASHED, Guide
 from ..chart import Figure
 from ..data import MachinePicture, ReportedRun
-from ..plot import WIDTH, Plot, empty, label
+from ..plot import WIDTH, Plot, colours_of, empty, label
 from ..scale import linear, rows
-from ..style import series
 
 NAME = "makespan"
 TITLE = "Makespan"
@@ -36,7 +35,7 @@ def draw(runs: Sequence[ReportedRun], picture: MachinePicture) -> Plot:
     ]
     drawn = Figure(WIDTH, 0.75 + 0.3 * len(runs))
     (axes,) = drawn.grid(1)
-    axes.bars(shares, [series(row) for row in range(len(runs))])
+    axes.bars(shares, colours_of(runs))
     for row, text in enumerate(texts):
         axes.text(max(100.0, *shares) * 1.012, row, text, size=8.5)
     axes.items.append(Guide(100.0, upright=True, dash=DASHED))

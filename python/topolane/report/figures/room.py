@@ -10,10 +10,10 @@ from topolane.units import decimal, percent
 from ..axes import DASHED, MARKERS, Axes, Guide, Spot
 from ..chart import Figure, LegendEntry
 from ..data import MachinePicture, ReportedRun
-from ..plot import WIDTH, Plot, empty, label
+from ..plot import WIDTH, Plot, colours_of, empty, label
 from ..room import fits, place_of, sizes, with_room
 from ..scale import WHOLE, AxisScale, linear
-from ..style import MUTED, SERIES, series
+from ..style import MUTED, SERIES
 
 NAME = "room-for-jobs"
 TITLE = "Room for more jobs"
@@ -36,11 +36,11 @@ def draw(runs: Sequence[ReportedRun], picture: MachinePicture) -> Plot:
     found = [[fits(run, size, place) for size, place in zip(shown, places)] for run in runs]
     drawn = Figure(WIDTH, 3.6 + 0.2 * (len(runs) > 6))
     number, share = drawn.grid(1, 2)
-    entries = []
+    entries, colours = [], colours_of(runs)
     for index, (run, values) in enumerate(zip(runs, found)):
         entry = LegendEntry(
             label(run),
-            series(index),
+            colours[index],
             1.3,
             ((), DASHED)[index % 2],
             (index + index // len(SERIES)) % len(MARKERS),

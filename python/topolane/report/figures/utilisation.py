@@ -9,9 +9,8 @@ import polars
 from topolane.units import percent
 
 from ..data import MachinePicture, ReportedRun
-from ..plot import Plot, box_statistics, boxes, empty, label, panels, share_x
+from ..plot import Plot, box_statistics, boxes, colours_of, empty, label, panels, share_x
 from ..scale import WHOLE, linear
-from ..style import series
 
 NAME = "utilisation"
 TITLE = "Utilisation, minute by minute"
@@ -32,13 +31,14 @@ def draw(runs: Sequence[ReportedRun], picture: MachinePicture) -> Plot:
     numbers = [["run", "mean while jobs wait", "mean of all minutes"]]
     lowest = 100.0
     rows: list[list[tuple[dict[str, float] | None, str]]] = [[], []]
+    colours = colours_of(runs)
     for row, run in enumerate(runs):
         samples = 100 * run.utilization["utilization"].cast(polars.Float64)
         waits = run.utilization["waiting_jobs"] > 0
         numbers.append([run.label])
         for panel, part in zip(rows, (samples.filter(waits), samples)):
             statistics = box_statistics(part)
-            panel.append((statistics, series(row)))
+            panel.append((statistics, colours[row]))
             if statistics is not None:
                 lowest = min(lowest, statistics["low"], statistics["mean"])
             numbers[-1].append(percent(statistics and statistics["mean"] / 100))

@@ -8,9 +8,9 @@ from topolane.units import NOTHING, duration
 
 from ..bins import merge_bins, nodes_label
 from ..data import MachinePicture, ReportedRun
-from ..plot import Plot, empty, label, panels, share_x
+from ..plot import Plot, colours_of, empty, label, panels, share_x
 from ..scale import decades, spans_decades, times
-from ..style import INK, MUTED, series
+from ..style import INK, MUTED
 
 NAME = "wait-by-size"
 TITLE = "Mean wait by job size"
@@ -35,7 +35,7 @@ def draw(runs: Sequence[ReportedRun], picture: MachinePicture) -> Plot:
     longest = max(value or 0.0 for value in values)
     for one, bounds in zip(axes, bins):
         ends = [wait.get(bounds) or 0.0 for wait in waits]
-        one.bars(ends, [series(row) for row in range(len(runs))])
+        one.bars(ends, colours_of(runs))
         for row, wait in enumerate(waits):
             value = wait.get(bounds)
             text = "no jobs" if value is None else duration(value)
