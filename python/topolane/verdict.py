@@ -48,6 +48,8 @@ class Trade:
     scenario: str
     has_network: bool
     differences: dict[str, Difference]
+    fewer_jobs: int = 0
+    """Jobs that it never starts and the reference does. Without them the others wait less, so waits do not compare."""
     variants: tuple[Trade, ...] = ()
     """The same rule with an assumed speed-up."""
 
@@ -64,7 +66,9 @@ class Trade:
 
     @property
     def gains(self) -> bool:
-        """Whether anything is better."""
+        """Whether anything is better, for the same jobs."""
+        if self.fewer_jobs:
+            return False
         times = (WEIGHTED, TURNAROUND) if self.has_network else (WEIGHTED,)
         return self.fewer > 0 or any(self.longer(name) < 0 for name in times)
 
@@ -147,11 +151,14 @@ class Verdict:
 
     def _words(self, trade: Trade) -> str:
         parts = []
-        if trade.has_network:
+        if trade.fewer_jobs:
+            parts.append(f"{plural(trade.fewer_jobs, 'job')} never start, so do not compare its waits")
+        if trade.has_network and not trade.fewer_jobs:
             parts.append(self._time(trade.differences[TURNAROUND], ("end", "later", "sooner"), "wait + run"))
         parts.append(self._sharing(trade))
-        weighted = trade.differences[WEIGHTED]
-        parts.append(self._time(weighted, ("wait", "longer", "less"), "weighted by node-hours"))
+        if not trade.fewer_jobs:
+            weighted = trade.differences[WEIGHTED]
+            parts.append(self._time(weighted, ("wait", "longer", "less"), "weighted by node-hours"))
         words = "; ".join(parts)
         return words if trade.scenario == "none" else f"{words}; assumed: {_assumed(trade.scenario)}"
 
@@ -227,7 +234,15 @@ def _trade(
             before, after, None, None, before == after or abs(after - before) < least
         )
     label = _name(run, with_queue=with_queue)
-    return Trade(number, label, run.scenario, run.network is not None, differences)
+    missing = max(_never_start(run) - _never_start(base), 0)
+    return Trade(number, label, run.scenario, run.network is not None, differences, missing)
+
+
+def _never_start(run: Run) -> int:
+    reasons = run.summary["left_out"].items()
+    return sum(
+        jobs for reason, jobs in reasons if reason.startswith(("refused by the policy", "still waiting"))
+    )
 
 
 def _name(run: Run, *, with_queue: bool) -> str:
@@ -254,8 +269,8 @@ def _ranked(trades: Sequence[Trade]) -> tuple[Trade, ...]:
     """The best trade first. On a network it has the shortest time from submission to end, as far as that exceeds the noise. Of those
     left, it is the one that costs least wait, among those with at least half of the largest gain. Assumed speed-ups come last.
     """
-    most = max(trade.fewer for trade in trades)
-    soonest = min(trade.longer(TURNAROUND) for trade in trades)
+    most = max((trade.fewer for trade in trades if trade.gains), default=0.0)
+    soonest = min((trade.longer(TURNAROUND) for trade in trades if trade.gains), default=0.0)
 
     def place(trade: Trade) -> tuple[float, ...]:
         time = trade.longer(TURNAROUND) if trade.has_network else 0.0

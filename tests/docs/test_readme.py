@@ -9,7 +9,7 @@ TREE = Path(__file__).resolve().parents[2]
 
 
 def test_the_table_of_options_has_the_figures_that_the_tutorial_prints() -> None:
-    """Each row of README's table has the mean wait, the wait by work and the use while waiting of the tutorial's command with
+    """Each row of README's table has the mean wait, the weighted wait and the utilisation while jobs wait of the tutorial's command with
     the same options, whose output `test_guide_commands.py` checks."""
     table = (TREE / "README.md").read_text().partition("| same month, no speed-up |")[2].partition("\n\n")[0]
     rows = [tuple(re.findall(r"\d+\.\d+", line.partition(" | ")[2])) for line in table.splitlines()[2:]]
@@ -17,7 +17,7 @@ def test_the_table_of_options_has_the_figures_that_the_tutorial_prints() -> None
     printed = [
         (wait, by_work, use)
         for line in tutorial.splitlines()
-        if (found := re.match(r" (?:first-fit|dedicated) +easy +(\S+) +(\S+) +\S+ +\S+ +(\S+)% ", line))
+        if (found := re.match(r" (?:first-fit|dedicated +easy) +(\S+) +(\S+) +\S+(?: +\S+%)? +(\S+)% ", line))
         for wait, by_work, use in [found.groups()]
     ]
     assert len(rows) == 4
