@@ -134,7 +134,7 @@ def test_what_runs_on_a_network_add_is_drawn(browser, network_page, width, dark)
     assert all(table.is_displayed() for table in tables)
     heads = browser.find_elements("css selector", "#summary thead th")
     assert [head.text.split("\n")[0] for head in heads[-4:]] == [
-        "Wait + run", "Slowed by others", "Worst", "Node hours lost",
+        "Wait + run (h)", "Slowed by others", "Worst", "Node hours lost",
     ]  # fmt: skip
 
 
@@ -149,14 +149,14 @@ def test_the_dark_page_is_dark(browser, page):
 def test_a_heading_sorts_the_summary(browser, page):
     load(browser, page)
     names = "return [...document.querySelectorAll('#summary tbody th')].map(cell => cell.textContent)"
-    head = browser.find_elements("css selector", "#summary thead button")[2]
-    assert head.text.startswith("Mean wait")
+    head = browser.find_elements("css selector", "#summary thead button")[1]
+    assert head.text.startswith("Utilisation while jobs wait")
     head.click()
     up = browser.execute_script(names)
     head.click()
     assert browser.execute_script(names) == up[::-1]
     values = browser.execute_script(
-        "return [...document.querySelectorAll('#summary tbody tr')].map(r => +r.cells[2].dataset.value)"
+        "return [...document.querySelectorAll('#summary tbody tr')].map(r => +r.cells[1].dataset.value)"
     )
     assert values == sorted(values, reverse=True)
 

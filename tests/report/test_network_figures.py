@@ -185,7 +185,7 @@ def test_the_page_describes_the_network(three, tmp_path):
     text = write_report(tmp_path, three, picture(TREE)).read_text("utf-8")
     for word in ("No speed-up is assumed", "1 + f × f × (S − 1)", "--comm-fraction", "Not modelled"):
         assert word in text
-    for heading in ("Wait + run", "Slowed by others", "Worst", "Node hours lost"):
+    for heading in ("Wait + run (h)", "Slowed by others", "Worst", "Node hours lost"):
         assert f">{heading}</th>" in text
     rows = re.findall(r"<tr><th scope=\"row\".*?</tr>", text, re.DOTALL)
     suffered = three[1].summary["contention"]
