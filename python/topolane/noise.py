@@ -63,7 +63,9 @@ def between(one: polars.DataFrame, other: polars.DataFrame) -> Noise | None:
     until = until.select(pl.all().cum_sum())
     blocks = until.slice(long) - until.slice(0, hours + 1 - long)
     each = -(-hours // long)
-    drawn = blocks[_picks(len(blocks), DRAWS * each)].with_columns(pl.arange(0, DRAWS * each).floordiv(each).alias("draw"))
+    drawn = blocks[_picks(len(blocks), DRAWS * each)].with_columns(
+        pl.arange(0, DRAWS * each).floordiv(each).alias("draw")
+    )
     totals = drawn.group_by("draw", maintain_order=True).sum().filter(pl.col("jobs") > 0)
     found = totals.select(
         ((pl.col("wait_other") - pl.col("wait")) / pl.col("jobs")).alias("mean_wait"),

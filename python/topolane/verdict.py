@@ -104,9 +104,7 @@ class Verdict:
             for name, key in pairs
         ]
         use = best[USE]
-        texts.append(
-            f"utilisation while jobs wait {percent(use.before)} -> {percent(use.after)}{_tie(use)}"
-        )
+        texts.append(f"utilisation while jobs wait {percent(use.before)} -> {percent(use.after)}{_tie(use)}")
         return f"{self.reference} -> {self.trades[0].label}: {'; '.join(texts)}"
 
     @property

@@ -58,9 +58,7 @@ PALE = {
     "#4d5a9e": "#a3a9cc",
 }
 """The paler colour of a variant of a series."""
-PALE_DARK = (
-    *("#2b5f80", "#95562f", "#1f785f", "#86617a", "#957330", "#5b7f92", "#75604c", "#5c638c"),
-)
+PALE_DARK = (*("#2b5f80", "#95562f", "#1f785f", "#86617a", "#957330", "#5b7f92", "#75604c", "#5c638c"),)
 THEME |= {pale: (f"pale-{i}", dark) for i, (pale, dark) in enumerate(zip(PALE.values(), PALE_DARK), start=1)}
 
 

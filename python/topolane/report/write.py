@@ -98,7 +98,9 @@ def write(
         sections += _network_sections(runs, picture, figures)
         sections += _gpu_sections(runs, picture, at, figures)
         sections.append(_moment_section(runs, picture, at, figures))
-        (draft / "report.html").write_text(render(runs, picture, sections, png, sentence, verdict), encoding="utf-8")
+        (draft / "report.html").write_text(
+            render(runs, picture, sections, png, sentence, verdict), encoding="utf-8"
+        )
     return directory / "report.html"
 
 
