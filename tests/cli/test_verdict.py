@@ -142,13 +142,18 @@ def test_the_best_trade_costs_least_among_large_gains():
 
 def test_what_starts_fewer_jobs_or_assumes_a_speed_up_is_never_best():
     base = jobs_of(1, 5 * HOUR)
-    refusing = run_of("refusing", jobs_of(1), left_out={"refused by the policy: odd": 7})
+    refusing = run_of(
+        "refusing", jobs_of(1), jobs_sharing_links=0, left_out={"refused by the policy: odd": 7}
+    )
     faster = run_of("apart", jobs_of(1), scenario="10", jobs_sharing_links=0)
     apart = run_of("apart", jobs_of(1, 9 * HOUR), jobs_sharing_links=0)
     found = verdict.of([run_of("base", base), refusing, faster, apart])
     assert [trade.label for trade in found.trades] == ["apart", "refusing"]
     assert [trade.label for trade in found.trades[0].variants] == ["apart 10 %"]
     assert "if isolated jobs run 10 % faster, jobs wait" in found.sentence
+    slower = run_of("slower", base, jobs_sharing_links=90)
+    found_alone = verdict.of([run_of("base", base), faster, slower])
+    assert [trade.label for trade in found_alone.trades] == ["slower", "apart 10 %"]
     assert found.lines[0].startswith("refusing: 7 jobs never start, so do not compare its waits")
 
 
