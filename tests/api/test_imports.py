@@ -45,6 +45,8 @@ RUNNING = READING | {
     "panels",
     "baseline",
     "inference",
+    "noise",
+    "verdict",
 }
 """What `import topolane` offers."""
 
