@@ -22,6 +22,20 @@ LEAST_SHARE = 0.01
 """Smaller differences are ties: of utilisation, and of jobs that share links as a share of all jobs."""
 
 
+LEAST_FOLDED = 0.005
+"""Runs whose utilisation differs by less, or whose makespan by a smaller share, count as the same in a table."""
+
+
+def are_alike(measure: str, values: Sequence[float], texts: Sequence[str]) -> bool:
+    """Whether a table may fold a measure of runs into one line. measure: its key in the summary; texts: the values as printed."""
+    if len(set(texts)) == 1:
+        return True
+    if measure not in ("utilization", "makespan"):
+        return False
+    whole = 1.0 if measure == "utilization" else max(values)
+    return max(values) - min(values) <= LEAST_FOLDED * whole
+
+
 @dataclasses.dataclass(frozen=True)
 class Difference:
     """A measure under the reference and under another policy. Times are in seconds."""

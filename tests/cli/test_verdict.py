@@ -10,7 +10,7 @@ from typing import Any
 
 import polars
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from topolane import noise, verdict
 from topolane.report.style import PALE, hues
@@ -61,6 +61,7 @@ def run_of(policy: str, jobs: polars.DataFrame, **changes: Any) -> Any:
     )
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 2**32))
 def test_identical_runs_tie(seed):
     """Of the same waits nothing is more than the noise, and the interval is 0 wide."""
@@ -73,6 +74,7 @@ def test_identical_runs_tie(seed):
     assert "as long (weighted by node-hours), a tie" in found.sentence
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 2**32), st.sampled_from([-1, 1]))
 def test_a_shift_of_every_job_is_a_difference(seed, sign):
     """A policy under which every job waits longer by more than the longest wait differs, as does the reverse."""
@@ -86,6 +88,7 @@ def test_a_shift_of_every_job_is_a_difference(seed, sign):
         assert found[name].high == pytest.approx(sign * shift, abs=0.01)
 
 
+@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 2**32), st.randoms(use_true_random=False))
 def test_the_order_of_rows_does_not_matter(seed, draw):
     one, other = jobs_of(seed), jobs_of(seed + 1).with_columns(jobs_of(seed)["submission_time"])
@@ -204,3 +207,19 @@ def test_an_interval_is_around_the_difference():
         each = found.trades[0].differences[name]
         assert each.low <= each.change <= each.high
     assert dataclasses.asdict(found)["block"] == 2 * DAY
+
+
+@pytest.mark.parametrize(
+    ("measure", "values", "texts", "folded"),
+    [
+        ("utilization", [0.851, 0.854], ["85.1%", "85.4%"], True),
+        ("utilization", [0.851, 0.857], ["85.1%", "85.7%"], False),
+        ("makespan", [1000.0, 1004.9], ["1000", "1004.9"], True),
+        ("makespan", [1000.0, 1005.1], ["1000", "1005.1"], False),
+        ("", [], ["0.14", "0.14"], True),
+        ("", [], ["0.14", "0.15"], False),
+    ],
+)
+def test_what_is_folded(measure, values, texts, folded):
+    """What is printed the same; utilisation within half a point, makespan within half a percent."""
+    assert verdict.are_alike(measure, values, texts) is folded

@@ -107,8 +107,8 @@ LEAST_NEEDED = (
     "mean wait\n(h)",
 )
 """The columns that a narrow terminal hides, the first of them first."""
-SMALL = {"utilisation": 0.5, "makespan\n(h)": 0.005}
-"""What runs may differ by and still count as the same: points, or a share of the value."""
+FOLDED_IF_CLOSE = {"utilisation": "utilization", "makespan\n(h)": "makespan"}
+"""The columns that are folded even if runs differ a little, with their measures."""
 EDGES = 3
 """Characters between two columns."""
 
@@ -125,7 +125,7 @@ def print_runs(runs: Sequence[Run]) -> None:
         columns += NETWORK_COLUMNS
         rows = [[*row, *network_row(run)] for row, run in zip(rows, runs)]
     cells = {name: [row[index] for row in rows] for index, name in enumerate(columns)}
-    same = [name for name in columns[1:] if len(runs) > 1 and _is_same(name, cells[name])]
+    same = [name for name in columns[1:] if len(runs) > 1 and _is_same(runs, name, cells[name])]
     shown = [name for name in columns if name not in same]
     hidden = []
     room = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
@@ -144,15 +144,12 @@ def print_runs(runs: Sequence[Run]) -> None:
         common.print_lines(f"Hidden in {room} columns: {names}. A wider terminal or --json shows them.")
 
 
-def _is_same(name: str, cells: Sequence[str]) -> bool:
+def _is_same(runs: Sequence[Run], name: str, cells: Sequence[str]) -> bool:
     """Whether a measure does not differ between the rows."""
-    if len(set(cells)) == 1:
-        return True
-    if name not in SMALL:
-        return False
-    values = [float(cell.rstrip("%").replace(",", "")) for cell in cells]
-    least = SMALL[name] if cells[0].endswith("%") else SMALL[name] * max(values)
-    return max(values) - min(values) <= least
+    from topolane import verdict
+
+    measure = FOLDED_IF_CLOSE.get(name, "")
+    return verdict.are_alike(measure, [run.summary[measure] for run in runs] if measure else [], cells)
 
 
 def _range(name: str, cells: Sequence[str]) -> str:

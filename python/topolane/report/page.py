@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from topolane.sweep.seeds import SeedsRow
 from topolane.units import HOUR, NOTHING, clean, count, decimal, percent, plural
+from topolane.verdict import are_alike
 
 from .data import MachinePicture, ReportedRun, finite
 from .style import HEAT_THEME, THEME
@@ -204,8 +205,8 @@ def render_rows(
     )
 
 
-SMALL = {"Utilisation": 0.005, "Makespan (h)": 0.005}
-"""What runs may differ by and still count as the same: a part of the machine, or of the value."""
+FOLDED_IF_CLOSE = {"Utilisation": "utilization", "Makespan (h)": "makespan"}
+"""The columns that are folded even if runs differ a little, with their measures."""
 
 
 def _folded(runs: Sequence[ReportedRun], columns: Sequence[Column]) -> tuple[list[Column], str]:
@@ -218,11 +219,10 @@ def _folded(runs: Sequence[ReportedRun], columns: Sequence[Column]) -> tuple[lis
         values = [value_of(run) for run in runs]
         texts = list(dict.fromkeys(NOTHING if value is None else text_of(value) for value in values))
         known = [value for value in values if value is not None]
-        least = SMALL.get(name, 0.0) * (max(known, default=0.0) if name.endswith("(h)") else 1.0)
-        if len(texts) == 1:
-            same.append(_with_unit(name, texts[0]))
-        elif least and len(known) == len(runs) and max(known) - min(known) <= least:
-            same.append(_with_unit(name, f"{text_of(min(known))} to {text_of(max(known))}"))
+        measure = FOLDED_IF_CLOSE.get(name, "") if len(known) == len(runs) else ""
+        if are_alike(measure, known, texts):
+            ends = texts if len(texts) == 1 else [text_of(min(known)), text_of(max(known))]
+            same.append(_with_unit(name, " to ".join(ends)))
         else:
             shown.append(column)
     return shown, f"The same for all: {', '.join(same)}." if same else ""
